@@ -1,5 +1,5 @@
-// GETs that another API server answers, beside GETs of a ConfigMap that this one answers: CPU of this server for each, and how
-// long each takes for its client. The other server is a process of its own.
+// Compares GETs that are passed on to another API server with GETs of a ConfigMap that this server answers: CPU of this server for each,
+// and how long each takes for its client. The other server runs in its own process.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,5 +1,5 @@
-// Measures what a decision of the authorizers costs: RBAC alone, behind the group of masters, behind Node, and a kept answer of
-// a webhook. All decide about a GET of a pod by a user with one role, or by a kubelet about a secret, in turn in one process.
+// Measures what a decision of the authorizers costs: RBAC alone, behind the group of masters, behind Node, and with a cached answer of a
+// webhook. All decide about a GET of a pod by a user with one role, or by a kubelet about a secret, in turn in one process.
 //   npm run bench authorization          KAPSTAN_BENCH_RUNS=5
 import { silentLogger, systemClock } from '@kapstan/api';
 import {

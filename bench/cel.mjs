@@ -1,5 +1,5 @@
-// Rules as definitions have them: nanoseconds per evaluation and microseconds per compilation, beside cel-go in the same run where
-// Go is. Values are plain JSON of unknown type (dyn), which is the dearest way for both.
+// Measures rules like those of definitions: nanoseconds per evaluation and microseconds per compilation, compared with cel-go in the same
+// run if Go is installed. Values are plain JSON of unknown type (dyn), the most expensive kind for both.
 //   KAPSTAN_BENCH_ROUNDS=100000 npm run bench cel
 import { compile } from '@kapstan/cel';
 import { askPeer, buildPeer } from '../test/cel/differential/peer.mjs';
@@ -71,7 +71,7 @@ for (const [i, rule] of rules.entries()) {
   );
 }
 
-/** Goal of an evaluation beside Go's. */
+/** Goal of an evaluation, as a multiple of Go's time. */
 const goal = 3;
 function printRatios(title, key) {
   const ratios = ours.map((own, i) => own[key] / theirs[i][key]);

@@ -1,6 +1,6 @@
-// Writers of one object: 2, 4, 8 and 16 clients, each in its own process, GET a ConfigMap, add one to its number and
-// PUT it back with the version that they read. Measures conflicts in a row, how the wins are shared, and the server's
-// CPU per win. With KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD the peer is measured in the same run, in turn.
+// Lets 2, 4, 8 and 16 clients, each in its own process, write one object: they GET a ConfigMap, add one to its number and PUT it back with
+// the version that they read. Measures conflicts in a row, how the wins are shared, and the server's CPU per win. With
+// KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD the peer is measured in the same run, in turn.
 //   KAPSTAN_BENCH_RUNS=5 KAPSTAN_BENCH_WRITERS=2,16 KAPSTAN_BENCH_INCREMENTS=400 KAPSTAN_BENCH_PAUSES=0,10 npm run bench contention
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
-// Measures what many CustomResourceDefinitions of 50 KB cost: memory of each, CPU of one more, the start on a store that
-// holds them, and the longest turn, also while the documents of discovery and OpenAPI are made. With
-// KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD the peer's memory and CPU are measured in the same run.
+// Measures what many CustomResourceDefinitions of 50 KB cost: memory of each, CPU of one more, the start on a store that holds them, and
+// the longest turn, including the time while the documents of discovery and OpenAPI are made. With KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD
+// the peer's memory and CPU are measured in the same run.
 //   KAPSTAN_BENCH_DEFINITIONS=1000 KAPSTAN_BENCH_PEER_DEFINITIONS=100 npm run bench definitions
 import { definitionBody } from './parts/definition-body.mjs';
 import { figure, median } from './parts/figures.mjs';
@@ -9,10 +9,10 @@ import { hasPeer, startPeer } from './parts/peer-server.mjs';
 import { startServer, temporaryFolder } from './parts/server-process.mjs';
 
 const count = Number(process.env.KAPSTAN_BENCH_DEFINITIONS ?? 1_000);
-/** Fewer, because each takes about 13 MB of it. */
+/** Only a few, because each takes about 13 MB of the peer's memory. */
 const peerCount = Number(process.env.KAPSTAN_BENCH_PEER_DEFINITIONS ?? 100);
 const bytes = 50_000;
-/** Custom resources that are created to measure one create, and before that until the code is compiled. */
+/** Number of custom resources to create: first until the code is compiled, then to measure one create. */
 const objects = 1_500;
 /** Further definitions are created in rounds, because a collection of an idle server's garbage costs as much as some of them. */
 const [rounds, perRound] = [5, 10];

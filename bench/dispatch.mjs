@@ -1,6 +1,6 @@
-// The cost of an event for each of its watchers: 1, 100 and 1,000 watches of `kapstan serve` over HTTPS with updates of
-// ConfigMaps at full speed (writes included, as in the recorded peer), and 10,000 watches in the same process, without
-// HTTP.
+// Measures the cost of an event for each of its watchers: 1, 100 and 1,000 watches of `kapstan serve` over HTTPS with
+// updates of ConfigMaps at full speed (writes included, as in the recorded peer), and 10,000 watches in the same
+// process, without HTTP.
 import { startControlPlane } from '@kapstan/control-plane';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { figure } from './parts/figures.mjs';

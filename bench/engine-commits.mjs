@@ -1,6 +1,5 @@
-// Creates at concurrency 64 in both engines, in turn in one run, on one disk: the embedded one, and etcd 3.4+ through
-// gRPC. The CPU is that of this process, which is all for the embedded engine; etcd's own CPU comes on top of its
-// figure.
+// Measures creates at concurrency 64 in both engines, in turn in one run, on one disk: the embedded one, and etcd 3.4+
+// through gRPC. Only the CPU of this process is counted; etcd uses additional CPU in its own process.
 //   KAPSTAN_ETCD=path npm run bench engine-commits            KAPSTAN_BENCH_CREATES=100000 for a longer run
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

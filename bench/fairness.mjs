@@ -1,5 +1,5 @@
-// Measures what a quiet user notices of a flood: one user LISTs 100 ConfigMaps over 64 connections without a pause, another GETs a small object
-// 50 times a second. Both servers share few seats by flow schemas and priority levels, so that requests have to wait.
+// Measures the effect of a flood of requests on a quiet user: one user LISTs 100 ConfigMaps over 64 connections without a pause, another
+// GETs a small object 50 times a second. Both servers share few seats by flow schemas and priority levels, so that requests have to wait.
 //   npm run bench fairness         KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const seconds = Number(process.env.KAPSTAN_BENCH_SECONDS ?? 5);
 const connections = 64;
 const objects = 100;
 const path = '/api/v1/namespaces/bench/configmaps';
-/** Of these 60 seats the level of ordinary users has five, and may borrow more. */
+/** The level of ordinary users has five of these 60 seats and may borrow more. */
 const limits = ['--max-requests-inflight=40', '--max-mutating-requests-inflight=20'];
 const users = [
   ['flood-token', 'flood', 'flood-uid'],
@@ -26,7 +26,7 @@ async function startOurs() {
   return startServer({ flags: ['--authorization-mode=AlwaysAllow', `--token-auth-file=${tokens}`, ...limits] });
 }
 
-/** Asks for lists until the time is over; refused requests come again at once. */
+/** Requests lists until the time is over; refused requests are repeated at once. */
 async function flood(server) {
   const caller = httpCaller({ ...server, token: 'flood-token' }, connections);
   const end = performance.now() + seconds * 1_000;

@@ -1,5 +1,5 @@
 // Measures the wire to a far cluster: a list of 20,000 pods and 50 watches, over HTTP/1.1 and HTTP/2, with gzip and without. Bytes are
-// counted in a relay between client and server; the relay runs in this process, whose CPU does not count.
+// counted in a relay between client and server; the relay runs in this process, whose CPU is not part of the figures.
 //   npm run bench far-wire      KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work with a kube-apiserver as well
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

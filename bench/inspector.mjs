@@ -1,5 +1,5 @@
-// The inspector of a manager: CPU of a run with it off and on, of one look with many failing keys, and the longest turn meanwhile. Objects
-// are in memory; each run reads its object, writes once, and every other one fails.
+// Measures the inspector of a manager: CPU of a run with it off and on, of one look with many failing keys, and the longest turn meanwhile.
+// Objects are in memory; each run reads its object, writes once, and every other one fails.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { silentLogger } from '@kapstan/api';
 import { configMap, FakeListerWatcher, testConfigMaps } from '@kapstan/api/testing';
@@ -8,7 +8,7 @@ import { figure, median } from './parts/figures.mjs';
 
 const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 10_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 5);
-// Errors of one text and one stack: traces of Node would be most of the figure.
+// Errors with one text and one stack, because Node's stack traces would make up most of the figure.
 const refused = Object.assign(new Error('refused'), { stack: 'Error: refused' });
 
 async function manage(inspect) {
@@ -42,7 +42,7 @@ async function manage(inspect) {
   return { microsOfRun: (user + system) / objects, look, longestMs: delay.max / 1e6 };
 }
 
-/** Asks six times, more than a second apart, so that each answer is a new look. */
+/** Asks six times, more than a second apart, so that each answer is computed again. */
 async function cpuOfLooks(manager) {
   const looks = [];
   for (let index = 0; index < 6; index++) {

@@ -1,6 +1,6 @@
 // Starts a server on a store of many objects: 100,000 ConfigMaps of 1 KB, or 100,000 pods of 2.3 KB. Measures the time
-// from the start of its process until it is ready, and until it has answered a LIST of everything, and the memory after
-// each. The store is filled by the engine alone, as the server would have written it.
+// from the start of its process until it is ready, and until it has answered a LIST of everything, and the memory at
+// both times. The engine alone fills the store, with the data that the server would have written.
 //   npm run bench large            KAPSTAN_BENCH_OBJECTS=20000 for a shorter run
 import { join } from 'node:path';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';

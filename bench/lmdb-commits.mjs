@@ -1,6 +1,7 @@
-// Creates in the embedded engine at concurrency 64: creates/s, transactions (each one fsync)/s, CPU per create, loop
-// delay. Beside them the floor: the same bytes as bare LMDB puts, 64 per transaction, through the same npm lmdb. Then
-// reads: a range of all keys, now and at an old revision, with the longest block of the event loop.
+// Measures creates in the embedded engine at concurrency 64: creates/s, transactions (each one fsync)/s, CPU per
+// create, loop delay. For comparison it measures the same bytes as bare LMDB puts, 64 per transaction, through the same
+// npm lmdb. Then it measures reads: a range of all keys, now and at an old revision, with the longest block of the
+// event loop.
 //   npm run bench lmdb-commits            KAPSTAN_BENCH_CREATES=100000 for a longer run
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

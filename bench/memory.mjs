@@ -11,7 +11,7 @@ import { httpCaller } from './parts/http-caller.mjs';
 import { startServer } from './parts/server-process.mjs';
 
 const settleSeconds = Number(process.env.KAPSTAN_BENCH_SETTLE ?? 150);
-/** Largest anonymous memory after the attacks, as a multiple of that at the start. */
+/** Largest anonymous memory after the attacks, as a multiple of the memory at the start. */
 const goal = 2;
 
 async function memoryOf(server) {

@@ -1,5 +1,5 @@
-// A reconcile end to end beside the same controller in controller-runtime: CPU and memory of the controller's process, for a
-// start on objects that are as they should be, and for changes that each need an apply and a status. The peer runs when
+// Compares a reconcile end to end with the same controller in controller-runtime: CPU and memory of the controller's process, for a start
+// with objects that are already up to date, and for changes that each need an apply and a status update. The peer runs when
 // KAPSTAN_BENCH_CONTROLLER_RUNTIME names the program built from parts/reconcile-peer (go mod tidy && go build).
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -103,7 +103,7 @@ async function measure([command, ...args], round) {
   await controller.line('seen');
   const startMs = cpuMs(pid);
   const series = [];
-  // The first series compiles what it runs; the last one shows what a change costs from then on.
+  // The first series compiles the code; the last one shows the cost of a change in a warm process.
   for (let nth = 0; nth < 4; nth++) {
     const beforeMs = cpuMs(pid);
     const done = controller.line('written');
@@ -129,7 +129,7 @@ await each(objects, (index) => {
   const metadata = { namespace: 'default', name: nameOf(index) };
   return client.create(Echo, { metadata, spec: { text: 'first' } });
 });
-// Everything is brought into its state by a run that is not measured.
+// An unmeasured run first brings everything into the desired state.
 const first = startController(node[0], [node[1], kubeconfig, String(objects), String(objects)]);
 await first.line('written');
 await first.end('SIGTERM');

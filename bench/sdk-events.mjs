@@ -1,8 +1,8 @@
-// 200,000 MODIFIED events on one watch of 20,000 pods, as fast as the client takes them: the client's CPU per event,
-// from the first to the last. Ours beside other clients and beside JSON.parse of the same lines. A cache keeps what it
-// parsed, so the collector has to move it; the row "kept" shows what that alone costs. Two events of a pod differ in
-// the version alone, or as after a kubelet's status update; in the last figure also in labels, owner, node and address.
-// All of that for both populations.
+// Measures 200,000 MODIFIED events on one watch of 20,000 pods, as fast as the client takes them: the client's CPU per
+// event, from the first to the last. Our client is compared with others and with JSON.parse of the same lines. A cache
+// keeps the parsed values, so the collector has to move them; the row "kept" shows the cost of that alone. Two events
+// of a pod differ in the version alone, or as after a kubelet's status update; in the last figure also in labels,
+// owner, node and address. All figures are given for both populations.
 import { figure, median } from './parts/figures.mjs';
 import { populations } from './parts/populations.mjs';
 import { measureClients } from './parts/sdk-client.mjs';

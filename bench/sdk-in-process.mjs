@@ -1,9 +1,10 @@
-// Informers in the server's own process, directly on its watch cache: time per event and informer. An event goes to all
-// of them in one synchronous section of one thread, so it is timed there, between two markers: a watch that is served
-// right before them and one right after. The difference of CPU with and without informers would show nothing, because a
-// write costs more than its event in twenty informers and varies more with the machine. The figure is the median of a
-// run's sections, since a mean would include the pauses of a shared machine. The collector mostly works between
-// sections; its total is printed beside the figure. The objects are ConfigMaps that are alike, then a cluster's pods.
+// Measures informers in the server's own process, directly on its watch cache: time per event and informer. An event
+// goes to all of them in one synchronous section of one thread, so it is timed there, between two markers: a watch that
+// is served right before them and one right after. The difference of CPU with and without informers would show nothing,
+// because a write costs more than its event in twenty informers and varies more with the machine. The figure is the
+// median of a run's sections, since a mean would include the pauses of a shared machine. The collector mostly works
+// between sections; its total is printed beside the figure. The objects are first ConfigMaps that are alike, then a
+// cluster's pods.
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SharedInformerFactory } from '@kapstan/informers';

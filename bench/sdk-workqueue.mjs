@@ -1,6 +1,6 @@
-// A controller's work queue through its public API, metrics off: keys added, got and done, per second of CPU.
-// client-go's figures are recorded, per second of wall time on as many threads as it wanted. The keys are those of pods
-// in both populations: short names that are alike, and the longer ones of a cluster.
+// Measures a controller's work queue through its public API, without metrics: keys added, got and done, per second of
+// CPU. client-go's figures are recorded, per second of wall time on as many threads as it wanted. The keys are those of
+// pods in both populations: short names that are alike, and the longer ones of a cluster.
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { clusterPopulation } from './parts/cluster-population.mjs';
 import { podKeys } from './parts/controlled-pod.mjs';

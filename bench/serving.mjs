@@ -1,6 +1,6 @@
-// Measures the cost of `kapstan serve` beside kube-apiserver + etcd, work by work, over HTTPS: creates 64 at a time,
-// GETs, lists of 20,000 pods in several forms, watches by the hundred, and the memory that 20,000 pods and 20,000
-// ConfigMaps take. During each work another process GETs a small object 50 times a second.
+// Measures the cost of `kapstan serve` and of kube-apiserver + etcd for each kind of work, over HTTPS: creates 64 at a time, GETs, lists of
+// 20,000 pods in several forms, watches by the hundred, and the memory that 20,000 pods and 20,000 ConfigMaps take. During each measurement
+// another process GETs a small object 50 times a second.
 //   npm run bench serving          KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figure, median } from './parts/figures.mjs';
@@ -15,7 +15,7 @@ const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 1);
 /** KAPSTAN_BENCH_BARE=1 also measures the lower bound, a bare node:https server on LMDB (parts/bare-server.mjs). */
 const isBareWanted = process.env.KAPSTAN_BENCH_BARE === '1';
 const only = (process.env.KAPSTAN_BENCH_ONLY ?? '').split(',').filter((key) => key !== '');
-/** A list is repeated for this long, so that there are many GETs beside it. */
+/** A list is repeated for this long, so that many GETs run at the same time. */
 const listMs = 3_000;
 const warmUp = 1_000;
 const namespace = '/api/v1/namespaces/bench';
@@ -88,7 +88,7 @@ const watch = (count, protocol, writes) => {
   };
 };
 
-/** `recorded` is the CPU of kube-apiserver + etcd in the unit, `share` the part of it that ours may take. */
+/** `recorded` is the CPU of kube-apiserver + etcd in the unit, `share` the fraction of it that our server may use. */
 const works = {
   createPod: { what: 'create of a Pod, 64 at a time', unit: 'ms', recorded: 1.4, share: 1 / 2, ...create('pods') },
   createConfigMap: {
@@ -168,7 +168,7 @@ for (let run = 0; run < runs; run += 1) {
 
 const bench = 'serving';
 const peerName = 'kube-apiserver + etcd';
-/** Returns the peer's figure of this run, else the recorded one, else nothing. */
+/** Returns the peer's figure of this run, or else the recorded one, or else nothing. */
 function peerOf(of, recorded) {
   if (hasPeer) return { name: peerName, value: median(peers.map(of)) };
   return recorded === undefined ? undefined : { name: peerName, value: recorded, recorded: true };

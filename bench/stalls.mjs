@@ -1,7 +1,7 @@
-// The longest stall of the event loop during long works of the embedded engine: ranges and lists of 20,000 pods, now
-// and at an old revision, a watch that replays 100,000 changes, and a compaction of them while 64 writers continue;
-// beside it the same writers alone. Each has two figures: the stall itself, and the CPU of the longest turn, which an
-// otherwise idle machine would see.
+// Measures the longest stall of the event loop during long work of the embedded engine: ranges and lists of 20,000
+// pods, now and at an old revision, a watch that replays 100,000 changes, and a compaction of them while 64 writers
+// continue. For comparison the same writers also run alone. Each has two figures: the stall itself, and the CPU of the
+// longest turn, which an otherwise idle machine would see.
 //   npm run bench stalls
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

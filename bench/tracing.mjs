@@ -1,5 +1,6 @@
-// Tracing of a manager: CPU of a run without the option, with the API alone, with a provider that samples nothing, and with one that samples
-// all. Objects are in memory; each run reads its object and writes once. Spans go nowhere: what an exporter costs is its own.
+// Measures tracing of a manager: CPU of a run without the option, with the API alone, with a provider that samples nothing, and with one
+// that samples all. Objects are in memory; each run reads its object and writes once. Spans are dropped, because the cost of an exporter is
+// not ours.
 import { silentLogger } from '@kapstan/api';
 import { configMap, FakeListerWatcher, testConfigMaps } from '@kapstan/api/testing';
 import { controller, Manager } from '@kapstan/controller';

@@ -1,5 +1,6 @@
-// The cost of the watch cache alone, without an engine, HTTP or an SDK: an event for each of its watchers (1, 100,
-// 1,000; by node: 1,000 watches of which each event concerns one), and lists of 20,000 objects, now and in the past.
+// Measures the cost of the watch cache alone, without an engine, HTTP or an SDK: an event for each of its watchers (1,
+// 100, 1,000; by node: 1,000 watches of which each event concerns one), and lists of 20,000 objects, now and in the
+// past.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { everyField, everyLabel, parseFieldSelector } from '@kapstan/api';
 import { Cacher } from '@kapstan/cacher';

@@ -20,7 +20,7 @@ const faults = {
   closes: 'closes the connection',
 };
 
-/** Returns how many of the creates were refused. */
+/** Returns the number of refused creates. */
 async function createAll({ call }, fault) {
   let refused = 0;
   const post = (index) =>
@@ -35,7 +35,7 @@ async function measureAll(server) {
   const caller = httpCaller(server, waiting);
   await caller.call('POST', '/api/v1/namespaces', namespaceBody);
   await caller.call('POST', `${namespace}/configmaps`, configMapBody('probed', 0));
-  // The handshakes of these clients are no part of what is measured.
+  // The measurement does not include the handshakes of these clients.
   await inParallel(waiting, waiting, () => caller.call('GET', `${namespace}/configmaps/probed`));
   const prober = await startProber(server, `${namespace}/configmaps/probed`);
   const results = {};

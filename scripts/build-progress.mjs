@@ -1,7 +1,7 @@
-// Shows which package is being compiled and for how long, since a first build takes a minute. Reads the lines of `tsc
-// -b --verbose`; used by set-up.mjs.
+// Shows which package is being compiled and for how long, since a first build takes a minute. It reads the lines of
+// `tsc -b --verbose`, and is used by set-up.mjs.
 
-/** Least time between two lines where they cannot overwrite each other, in seconds. */
+/** Minimum time between two lines where they cannot overwrite each other, in seconds. */
 const quietSeconds = 10;
 
 /** Turns the compiler's report into one changing line on a terminal, or a line from time to time elsewhere. */

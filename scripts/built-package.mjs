@@ -1,4 +1,4 @@
-// Says whether the dist of a package is complete and made from its present sources. As `prepack` of each package, run in its folder, it
+// Checks that the dist of a package is complete and made from its present sources. As `prepack` of each package, run in its folder, it
 // refuses to pack anything else. Contents are compared, since a checkout or a build cache changes file times.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ function* targetsOf(entry) {
   else for (const inner of Object.values(entry ?? {})) yield* targetsOf(inner);
 }
 
-/** Returns why a package cannot be packed; undefined = it can. */
+/** Returns the reason why a package cannot be packed; undefined = it can. */
 export function packFault(folder) {
   const { name } = readJson(join(folder, 'package.json'));
   const mend = 'run "npm run build" in the root first';

@@ -14,7 +14,7 @@ const modules = join(root, 'node_modules') + sep;
 
 /** Packages with native parts, and packages that few servers load. Node finds them where they are installed. */
 const leftOut = ['lmdb', 'undici', '@grpc/grpc-js', '@grpc/proto-loader', '@kapstan/generate', 'create-kapstan'];
-/** Optional parts of ws that it works without. */
+/** Optional dependencies of ws, without which it works too. */
 const absent = ['bufferutil', 'utf-8-validate'];
 
 const bundles = [
@@ -53,7 +53,7 @@ async function make({ name, entry, shared, importedLater = [] }) {
   writeFileSync(join(dir, 'LICENSES.txt'), licenses(output));
 }
 
-/** A module that reads a file of its package must still find it, although the address of the bundle is another. */
+/** A module that reads a file of its package must still find it, although the bundle has another address. */
 const addressesOfModules = {
   name: 'addresses-of-modules',
   transform(code, id) {
@@ -66,8 +66,8 @@ const addressesOfModules = {
 };
 
 /**
- * Uses the program's own rxjs, but only the parts that are needed: `rxjs` itself is 200 files. Both names lead to the
- * same modules.
+ * Uses the program's own rxjs, but only the needed parts, because `rxjs` as a whole is 200 files. Both names lead to
+ * the same modules.
  */
 function partsOfRxjs(shared) {
   if (!shared.includes('rxjs')) return null;
@@ -104,8 +104,8 @@ const importsOfLoader = {
 const asFunction = (code) => asciiAlone(`(function (exports, require, module) {${code}\n})`);
 
 /**
- * Escapes other letters: a single one makes V8 keep the whole script with two bytes per letter. An escape means the
- * same in texts, patterns and comments.
+ * Escapes other letters, because a single one makes V8 keep the whole script with two bytes per letter. An escape means
+ * the same in texts, patterns and comments.
  */
 const asciiAlone = (code) =>
   code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -127,10 +127,13 @@ function requireDependencies(folder, chunks) {
   const isMissing = (name) => !(name in dependencies) && !(name in peerDependencies) && !absent.includes(name);
   const missing = [...new Set(names)].filter(isMissing);
   if (missing.length > 0)
-    throw new Error(`${relative(root, folder)}/package.json lacks what its bundle needs: ${missing}`);
+    throw new Error(`${relative(root, folder)}/package.json lacks dependencies of its bundle: ${missing}`);
 }
 
-/** Throws if the bundle needs a module at its start: jest cannot require an ES module, and tests in process would load it for nothing. */
+/**
+ * Throws if the bundle loads a module at its start, because jest cannot require an ES module, and in-process tests would load it for
+ * nothing.
+ */
 function keepForLater(name, chunks) {
   const needing = chunks.filter(({ imports }) => imports.includes(name)).map(({ fileName }) => fileName);
   if (needing.length > 0) throw new Error(`${needing} imports ${name} at the start; use await import('${name}')`);

@@ -1,4 +1,4 @@
-// Runs a bundle as its users will, and stores beside each script the code that V8 has compiled by then, so that the
+// Runs a bundle as its users will, and stores next to each script the code that V8 has compiled by then, so that the
 // next start need not compile it. Called by scripts/bundle.mjs with the name of a package.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
-// node scripts/dashboards.mjs writes the dashboards for Grafana: of controllers, and of the server. A panel is a metric and the labels that tell
-// its lines apart; the query follows from what kind of metric it is. A test compares the files with this table, and each name with /metrics.
+// node scripts/dashboards.mjs writes the dashboards for Grafana: of controllers, and of the server. A panel is a metric and the labels that
+// distinguish its lines; the query follows from the kind of the metric. A test compares the files with this table, and each name with
+// /metrics.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

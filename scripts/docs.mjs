@@ -1,10 +1,11 @@
-// npm run docs builds the site into docs/.vitepress/dist: guides, READMEs, examples and the API reference. It fails for a broken link, for an
-// exported symbol without a doc comment, and for a link of the built site that leads nowhere.
+// npm run docs builds the site into docs/.vitepress/dist: guides, READMEs, examples and the API reference. It fails for a broken link, for
+// an exported symbol without a doc comment, and for a link of the built site that leads nowhere.
 //   node scripts/docs.mjs FILE…                 checks only the links of these Markdown files
 //   node scripts/docs.mjs --links               checks only the links of all Markdown files
 //   node scripts/docs.mjs --symbols             checks only that each exported symbol has a doc comment
 //   node scripts/docs.mjs --packages=api,client makes the API reference of these packages only
-// KAPSTAN_DOCS_BASE is the path at which the site will stand ("/" by default), KAPSTAN_DOCS_SOURCE the address of the repository's files.
+// KAPSTAN_DOCS_BASE is the path at which the site will be served ("/" by default), KAPSTAN_DOCS_SOURCE the address of the repository's
+// files.
 import { join, resolve } from 'node:path';
 import { root } from './set-up.mjs';
 import { brokenLinks } from './site/links.mjs';
@@ -47,7 +48,7 @@ async function buildSite() {
     packages === undefined ? {} : { names: packages.split(',') },
   );
   let isWrong = tell(undocumented, 'exported symbols without a doc comment');
-  // Some packages alone cannot link to the others.
+  // If only some packages are built, they cannot link to the others.
   if (packages === undefined) isWrong = tell(complaints, 'complaints of TypeDoc') || isWrong;
   await build(join(root, 'docs'));
   const { broken, count } = brokenSiteLinks(join(root, 'docs/.vitepress/dist'));

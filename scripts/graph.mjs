@@ -1,4 +1,4 @@
-// npm run graph prints the packages and what they may import as a Mermaid diagram, from architecture/layers.json.
+// npm run graph prints the packages and their allowed imports as a Mermaid diagram, from architecture/layers.json.
 // Arrows that follow from two others are left out.
 import { readFileSync } from 'node:fs';
 

@@ -1,6 +1,6 @@
-// Makes the page of the inspector: one HTML document of packages/inspector/page, as a module that the package embeds
-// (packages/inspector/src/generated/page.ts). Part of the package's build; `--check` fails when the module is not
-// what the sources give. The hashes are what the page's Content-Security-Policy allows.
+// Makes the page of the inspector: one HTML document from packages/inspector/page, as a module that the package embeds
+// (packages/inspector/src/generated/page.ts). Part of the package's build; `--check` fails when the module does not
+// match the sources. The hashes are those that the page's Content-Security-Policy allows.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -36,8 +36,6 @@ if (!process.argv.includes('--check')) {
   mkdirSync(dirname(pageModule), { recursive: true });
   writeFileSync(pageModule, made);
 } else if (readFileSync(pageModule, 'utf8') !== made) {
-  console.error(
-    'packages/inspector/src/generated/page.ts is not what packages/inspector/page gives: run npm run build',
-  );
+  console.error('packages/inspector/src/generated/page.ts does not match packages/inspector/page: run npm run build');
   process.exit(1);
 }

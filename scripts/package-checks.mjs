@@ -1,5 +1,5 @@
-// Checks of packed packages: that their entry points lead to files (publint) and to declarations (attw), and that a
-// controller's dependencies stay small. Used by release.mjs.
+// Checks of packed packages: their entry points must lead to files (publint) and to declarations (attw), and a
+// controller's dependencies must stay small. Used by release.mjs.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,9 +8,9 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
-/** What a controller installs, in bytes of files; rxjs alone has 4.5 MB. */
+/** Maximum size of a controller's installation, in bytes of files; rxjs alone has 4.5 MB. */
 const maxTreeBytes = 20e6;
-/** What a program pays for importing @kapstan/controller. It is printed, since machines differ. */
+/** Target for the time of importing @kapstan/controller. The time is only printed, because machines differ. */
 const wantedImportMs = 200;
 const importRuns = 5;
 
@@ -28,7 +28,7 @@ export function pack(root, folder) {
   });
 }
 
-/** Returns the order in which packages can be published: each after those that it needs. */
+/** Returns the order in which packages can be published: each one after its dependencies. */
 export function dependenciesFirst(packages) {
   const byName = new Map(packages.map((one) => [one.name, one]));
   const sorted = new Set();
@@ -42,14 +42,14 @@ export function dependenciesFirst(packages) {
   return [...sorted];
 }
 
-/** Returns what is wrong with the entry points of a package, one line each. */
+/** Returns the faults of a package's entry points, one line each. */
 export async function entryPointFaults({ name, manifest, archive }) {
   const bytes = readFileSync(archive);
   const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-  // Without pkgDir: publint would look for that folder inside the archive.
+  // pkgDir is omitted, because publint would look for that folder inside the archive.
   const { messages } = await publint({ pack: { tarball }, strict: true });
   const faults = messages.map((message) => `publint: ${formatMessage(message, manifest)}`);
-  // Programs without types have none to check.
+  // Programs without exports have no types to check.
   if (manifest.exports === undefined) return faults;
   const excludeEntrypoints = sourcesAlone(manifest);
   const result = await checkPackage(createPackageFromTarballData(new Uint8Array(bytes)), {
@@ -69,7 +69,9 @@ function sourcesAlone({ exports }) {
 const describe = ({ kind, entrypoint = '', resolutionKind = '', fileName = '' }) =>
   [kind, entrypoint, resolutionKind, fileName].filter((part) => part !== '').join(' ');
 
-/** Installs what a controller needs into an empty project. Returns the bytes of its files and the time of an import. */
+/**
+ * Installs a controller's dependencies into an empty project. Returns the bytes of its files and the time of an import.
+ */
 export function controllerTree(packages) {
   const folder = mkdtempSync(join(tmpdir(), 'kapstan-release-'));
   try {
@@ -89,7 +91,7 @@ export function controllerTree(packages) {
   }
 }
 
-/** Returns the lines about the tree, and what is wrong with it. */
+/** Returns the lines about the dependency tree, and its faults. */
 export function treeReport({ bytes, importMs: ms }) {
   const size = `a controller installs ${(bytes / 1e6).toFixed(1)} MB (limit ${maxTreeBytes / 1e6} MB)`;
   const time = `importing @kapstan/controller takes ${ms.toFixed(0)} ms here (wanted ${wantedImportMs} ms)`;
@@ -101,7 +103,7 @@ function bytesIn(folder) {
   return entries.reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 }
 
-/** The middle one of several runs, each in a process of its own. */
+/** Returns the median of several runs, each in its own process. */
 function importMs(folder) {
   const program =
     "const t = performance.now(); await import('@kapstan/controller'); console.log(performance.now() - t)";

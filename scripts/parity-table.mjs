@@ -3,7 +3,7 @@
 
 const header = ['Inventory item', 'Our test', 'Note'];
 /**
- * Header of docs/parity/pains.md, whose rows are problems that users of other libraries report, not items of an
+ * Header of docs/parity/pains.md, whose rows are problems reported by users of other libraries, not items of an
  * inventory.
  */
 const painsHeader = ['Pain', ...header.slice(1)];
@@ -99,7 +99,7 @@ function indexOf(report) {
   return { states, ran };
 }
 
-/** Returns what is wrong with a row, or which peer it waits for, or neither when it holds. */
+/** Returns the fault of a row, or the peer that it waits for, or neither when it holds. */
 function judge(row, { states, ran }) {
   const seen = states.get(`${row.file} › ${row.name}`) ?? [];
   if (seen.some((state) => state === 'failed')) return { problem: 'failed' };
@@ -107,12 +107,12 @@ function judge(row, { states, ran }) {
   const peer = peers.find(({ files }) => files.test(row.file));
   // If any test of the file ran, the peer was there, so a test missing from the report does not exist.
   if (peer !== undefined && (seen.length > 0 || ran.get(row.file) === false)) return { waitsFor: peer.needs };
-  return { problem: seen.length > 0 ? `did not pass: ${seen.join(', ')}` : 'is no test of this run' };
+  return { problem: seen.length > 0 ? `did not pass: ${seen.join(', ')}` : 'is not a test of this run' };
 }
 
 /**
- * Judges all rows. `files` holds [path, text] of each table, `report` is what notes-reporter.mjs wrote. Returns one
- * line per problem, the numbers of rows, and for each missing peer how many rows could not be checked.
+ * Judges all rows. `files` holds [path, text] of each table, `report` is the output of notes-reporter.mjs. Returns one
+ * line per problem, the numbers of rows, and for each missing peer the number of rows that could not be checked.
  */
 export function checkParity(files, report) {
   const index = indexOf(report);

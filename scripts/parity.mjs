@@ -12,7 +12,7 @@ import { bin, build, root, run } from './set-up.mjs';
 
 const reportOfOwnRun = 'reports/parity.json';
 
-/** Pages of docs/parity that only say which table holds what. */
+/** Pages of docs/parity that only list the tables. */
 const indexes = ['README.md', 'client.md'];
 
 /** Returns [path, text] of each table in docs/parity. */

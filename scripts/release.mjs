@@ -28,7 +28,7 @@ function raiseVersions(cwd) {
   execFileSync(process.execPath, [changesetCommand, 'version'], { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** Raises the versions in a copy of the last commit. Returns the changelog of the packages, alike ones once. */
+/** Raises the versions in a copy of the last commit. Returns the changelog of the packages, with equal entries once. */
 function changelogToCome() {
   const parent = mkdtempSync(join(tmpdir(), 'kapstan-release-'));
   const copy = join(parent, 'copy');
@@ -70,7 +70,7 @@ async function packChecked() {
 
 function publish(packages, flags) {
   for (const { name, version, archive } of packages) {
-    // A release that stopped half-way goes on where it stopped.
+    // A release that stopped half-way continues where it stopped.
     if (isPublished(`${name}@${version}`)) {
       console.log(`${name}@${version} is published already`);
       continue;
@@ -85,12 +85,12 @@ function isPublished(version) {
   return status === 0 && stdout.trim() !== '';
 }
 
-/** Returns why the packages must not be published from here. */
+/** Returns the reason why the packages must not be published from here. */
 function obstacles() {
   const found = [];
   if (git('status', '--porcelain') !== '') found.push('the working folder has changes that are not committed');
   if (waitingChanges().length > 0) found.push('.changeset has changes without a version: npm run release -- --version');
-  // npm signs the statement with the identity of the workflow; on another machine there is none.
+  // npm signs the statement with the identity of the workflow, which other machines do not have.
   if (process.env.ACTIONS_ID_TOKEN_REQUEST_URL === undefined)
     found.push('provenance needs a workflow with the permission id-token: write');
   const { version } = JSON.parse(readFileSync(join(root, 'packages/api/package.json'), 'utf8'));

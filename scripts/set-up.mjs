@@ -28,7 +28,7 @@ export function run(command, args, options = {}) {
       console.error(`${command}: ${error.message}`);
       resolve({ code: 127, signal: null, seconds: 0 });
     });
-    // We wait for 'close' and not for 'exit', because output still in a pipe has to be read first.
+    // The code waits for 'close' and not for 'exit', because output that is still in a pipe has to be read first.
     child.on('close', (code, signal) => resolve({ code, signal, seconds: (performance.now() - begin) / 1000 }));
   });
 }
@@ -46,7 +46,7 @@ export async function install() {
   });
 }
 
-/** Does what `npm run build` does. */
+/** Does the same as `npm run build`. */
 export async function build() {
   const progress = new BuildProgress({
     write: (text) => process.stdout.write(text),

@@ -1,5 +1,4 @@
-// npm start installs and builds what is missing, then runs examples/start/dist/start.js with the given
-// arguments.
+// npm start installs and builds missing parts, then runs examples/start/dist/start.js with the given arguments.
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';

@@ -10,7 +10,7 @@ import { bin, build, checkNode, install, root, run } from './set-up.mjs';
 const filters = process.argv.slice(2);
 const isWhole = filters.length === 0;
 const node = process.execPath;
-/** Minutes for mutants of the packages that changed last. 0 = none are tried. */
+/** Minutes for mutants of recently changed packages. 0 = none are tried. */
 const mutantMinutes = Number(process.env.KAPSTAN_TEST_MUTANT_MINUTES ?? 0);
 const report = join(root, 'reports/vitest.json');
 const outcome = { passed: 0, failed: 0, skipped: [], failures: [] };

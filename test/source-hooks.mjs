@@ -1,4 +1,4 @@
-// Hooks of source-threads.mjs: resolve @kapstan/* to their sources, and strip the types of those that are loaded.
+// Hooks of source-threads.mjs: resolve @kapstan/* to their sources, and strip the types of loaded files.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'rolldown/experimental';

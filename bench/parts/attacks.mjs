@@ -1,5 +1,5 @@
-// Requests of a malicious client, bounded in number and size. Each attack creates what it needs; the server may refuse
-// any of its requests. Used by memory.mjs.
+// Requests of a malicious client, bounded in number and size. Each attack creates its own objects; the server may
+// refuse any of its requests. Used by memory.mjs.
 import { inParallel } from './http-caller.mjs';
 import { openUnreadWatches } from './unread-watches.mjs';
 
@@ -67,7 +67,7 @@ async function unreadWatches({ call, server }) {
   return close;
 }
 
-/** The attacks by name. Each may return a function that ends what it left open. */
+/** The attacks by name. Each may return a function that closes its open connections. */
 export const attacks = {
   'objects of 0.9 MB, changed and listed': largeObjects,
   'objects of many members, valid and not': manyMembers,

@@ -1,4 +1,4 @@
-// The least that a Node server can cost for the works of serving.mjs: node:https, the same bytes, JSON.parse and
+// Shows the minimum that a Node server can cost for the work of serving.mjs: node:https, the same bytes, JSON.parse and
 // JSON.stringify, and one LMDB put whose commit is awaited. It checks nothing and knows nothing, so the difference to
 // Kapstan is Kapstan's own work.
 //   node bare-server.mjs CERTIFICATE KEY FOLDER       prints its port
@@ -18,7 +18,7 @@ const objects = new Map();
 const watches = new Set();
 let revision = 0;
 
-/** Writes as the engine does: the value by revision, and the revision by key. Resolves when both are on disk. */
+/** Writes like the engine: the value by revision, and the revision by key. Resolves when both are on disk. */
 function write(name, bytes) {
   revision += 1;
   const at = Buffer.alloc(8);

@@ -1,4 +1,4 @@
-// The least that a Node process pays for calls of a webhook: node:https with kept connections, the bytes of one review, and
+// Shows the minimum that a Node process pays for calls of a webhook: node:https with kept connections, the bytes of one review, and
 // JSON.parse of the answer. Started by admission.mjs, with the webhook on its standard input.
 //   node bare-webhook-calls.mjs CALLS        prints the CPU of one call in microseconds
 import { Agent, request } from 'node:https';

@@ -1,11 +1,11 @@
 // Answers LIST and WATCH of pods with prebuilt bytes, so that the client under test takes nearly all the time. Started
 // by sdk-client.mjs:
 //   node canned-pods.mjs OBJECTS EVENTS CHANGES REPLICAS       sends its port when it listens
-// Pods have about 2.3 KB, as a kube-apiserver answers them. With REPLICAS they are those of controlled-pod.mjs, updated
-// in no order: that many per ReplicaSet, or "cluster" for those of cluster-population.mjs. A client that asks for
-// metadata alone gets it. Each watch gets EVENTS MODIFIED events as fast as it takes them. CHANGES says how two events
-// of a pod differ: "status", in what a kubelet's status update changes (version, times); "version", in the version
-// alone; "all", also in labels, owner, node and address.
+// Pods have about 2.3 KB, as a kube-apiserver answers them. With REPLICAS it sends the pods of controlled-pod.mjs, that
+// many per ReplicaSet, updated in random order; "cluster" selects the pods of cluster-population.mjs. A client that
+// asks for metadata alone gets metadata. Each watch gets EVENTS MODIFIED events as fast as it takes them. CHANGES says
+// how two events of a pod differ: "status", in what a kubelet's status update changes (version, times); "version", in
+// the version alone; "all", also in labels, owner, node and address.
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import { clusterPopulation } from './cluster-population.mjs';
@@ -77,7 +77,7 @@ const metadataOnly = answers({
   itemOf: (index, from) => ({ metadata: podOf(index, from).metadata }),
 });
 
-// A prime, so that the events go through all objects and consecutive ones are far apart.
+// A prime, so that the events cover all objects and consecutive ones are far apart.
 const stride = isControlled ? 7919 : 1;
 
 /** Sends the events, each with its own version, in pieces of about 1 MB. */

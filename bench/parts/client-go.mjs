@@ -1,5 +1,5 @@
-// Runs client-go's informers beside ours when KAPSTAN_BENCH_CLIENT_GO names the built program `peerperf`, with which
-// the peers were measured. Used by sdk-client.mjs.
+// Runs client-go's informers for comparison with ours when KAPSTAN_BENCH_CLIENT_GO names the built program `peerperf`.
+// Used by sdk-client.mjs.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -17,8 +17,8 @@ const kinds = {
 export const clientGoLibraries = program === undefined ? [] : Object.keys(kinds);
 
 /**
- * Runs one sync of `objects` in its own process, first connection included. Resolves to what sdk-client-process.mjs
- * answers.
+ * Runs one sync of `objects` in its own process, including the first connection. Resolves to the same result as
+ * sdk-client-process.mjs.
  */
 export async function measureClientGo(library, url, objects) {
   const { mode, watchList } = kinds[library];

@@ -131,8 +131,8 @@ function specOf({ env, image, port }, { word, below }) {
 }
 
 /**
- * Changes the spec as for a DaemonSet: the pod is bound to its node by an affinity, and tolerates what would evict
- * others.
+ * Changes the spec as for a DaemonSet: the pod is bound to its node by an affinity, and tolerates the taints that would
+ * evict others.
  */
 function onItsNode(spec) {
   const matchFields = [{ key: 'metadata.name', operator: 'In', values: [spec.nodeName] }];
@@ -167,7 +167,7 @@ function statusOf({ image }, { hex, time, address }, podIp) {
   };
 }
 
-/** Returns what a pod and its owner are called. `own`: the random parts of the pod. */
+/** Returns the names of a pod and its owner. `own`: the random parts of the pod. */
 function namesOf({ set: setNumber, kind }, { app, hash }, own) {
   const owner = kind === 'DaemonSet' ? app : `${app}-${hash}`;
   const namespace = kind === 'DaemonSet' ? 'kube-system' : `team-${setNumber % 50}`;

@@ -1,4 +1,4 @@
-// Returns CustomResourceDefinitions as those of the field are: mostly schemas with described fields, some with rules.
+// Returns CustomResourceDefinitions like those of real projects: mostly schemas with described fields, some with rules.
 
 const words = 'Selects the objects that this entry speaks of, in the order in which the controller looks at them. ';
 
@@ -42,7 +42,7 @@ export function schemaOf(bytes) {
   };
 }
 
-/** Returns the definition of `things<index>` in one of ten groups. `change(schema)`: brings in what a bench is about. */
+/** Returns the definition of `things<index>` in one of ten groups. `change(schema)` adds what a benchmark measures. */
 export function definitionBody(index, { bytes, change = (schema) => schema }) {
   const [plural, kind, group] = [`things${index}`, `Thing${index}`, `g${index % 10}.example.com`];
   const schema = change(schemaOf(bytes));

@@ -1,5 +1,5 @@
-// An API server behind a Service, in a process of its own, so that what it costs is not counted: it answers everything with
-// one object. Started by aggregation.mjs; ends with its input.
+// An API server behind a Service. It runs in its own process, so that its CPU is not counted, and answers every request with one object.
+// Started by aggregation.mjs; ends with its input.
 import { createServer } from 'node:https';
 import { createIssuer } from '@kapstan/controller/certificates';
 

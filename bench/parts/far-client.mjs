@@ -1,4 +1,4 @@
-// One client of far-wire.mjs, in its own process: lists once, opens watches, counts their events. Each message asks for the next step.
+// One client of far-wire.mjs, in its own process: lists once, opens watches, counts their events. Each message to it starts the next step.
 import { once } from 'node:events';
 import { Client } from './far-libraries.mjs';
 import { threadCpuMs } from './turns.mjs';
@@ -17,7 +17,7 @@ setInterval(() => {
   last = now;
 }, 1).unref();
 
-/** What a process does once, such as the compilation of undici's parser, does not count. */
+/** One-time work of a process, such as the compilation of undici's parser, is not measured. */
 await client.warmUp();
 globalThis.gc();
 process.send('ready');

@@ -1,4 +1,4 @@
-// Reports what a benchmark measured: a line to read, and a JSON line in reports/bench.json.
+// Reports the result of a benchmark: a line for people, and a JSON line in reports/bench.json.
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { dirname } from 'node:path';
@@ -10,7 +10,7 @@ const machine = `${cpus().length} x ${cpus()[0]?.model}`;
 /**
  * Records one figure: the median of `samples`, the repeated measurements. `peer` = { name, value, recorded? } was
  * measured in this run, or `recorded` before (no Node program can run that peer); `peers` are several. `target` = {
- * atMost | atLeast, why } is printed with whether it is met; a missed target fails nothing.
+ * atMost | atLeast, why } is printed together with the outcome; a missed target does not fail the run.
  */
 export function figure({ bench, what, unit, samples, peer, peers = peer === undefined ? [] : [peer], target }) {
   const value = round(median(samples));

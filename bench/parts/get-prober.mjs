@@ -1,5 +1,5 @@
-// GETs one small object again and again, to measure how long others wait beside a load. Started by prober.mjs as a
-// process of its own, because the load's event loop is busy.
+// GETs one small object again and again, to measure how long others wait while a load runs. Started by prober.mjs as
+// its own process, because the load's event loop is busy.
 import { httpCaller } from './http-caller.mjs';
 
 const intervalMs = 20;

@@ -1,5 +1,5 @@
-// Runs a kube-apiserver on an etcd, if KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD name them, and measures both as
-// server-process.mjs measures ours. The flags are those of the recorded runs: no authorization, no limits, no fairness.
+// Runs a kube-apiserver on an etcd, if KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD name them, and measures both like
+// server-process.mjs. The flags are the same as in the recorded runs: no authorization, no limits, no fairness.
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -99,7 +99,7 @@ export async function startPeer({ flags = withoutLimits, users = [] } = {}) {
     ...{ url, token, ca: readFileSync(join(folder, 'certs/apiserver.crt'), 'utf8') },
     measure: async () => ({ cpuUs: sum(cpuUs), rssMb: sum(rssMb) }),
     close: async () => {
-      // Killed, because its own shutdown takes half a minute.
+      // It is killed, because its own shutdown takes half a minute.
       await apiserver.end('SIGKILL');
       await store.end('SIGTERM');
     },

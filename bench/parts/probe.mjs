@@ -1,6 +1,6 @@
-// Loaded into a measured server with --import. Answers each message of server-process.mjs with the process's CPU and
-// memory; as probe.mjs?stalls also with its thread's longest stall and most CPU in one turn since the last message. The
-// product knows nothing of it.
+// This module is loaded into a measured server with --import, and answers each message of server-process.mjs with the
+// process's CPU and memory. Loaded as probe.mjs?stalls, it adds the thread's longest stall and its most CPU in one turn
+// since the last message. The product contains no code for it.
 import { threadCpuMs } from './turns.mjs';
 
 /** On a busy machine a timer of 1 ms takes 3 % of a core, which looks like a tenth of a create's cost. */

@@ -1,4 +1,4 @@
-// Measures how long a GET of one small object takes beside a load: 50 per second over one connection, from its own
+// Measures how long a GET of one small object takes while a load runs: 50 per second over one connection, from its own
 // process.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
-// The controller of reconcile.mjs: it keeps a ConfigMap and the status of each Echo. Arguments: path of a kubeconfig, number
-// of Echos, number of statuses. Prints a line when it has seen as many Echos, and one each time it has written as many
-// statuses. reconcile-peer/main.go does the same with controller-runtime.
+// The controller of reconcile.mjs: it keeps a ConfigMap and the status of each Echo. Arguments: path of a kubeconfig, number of Echos,
+// number of statuses. It prints a line when it has seen that number of Echos, and one each time it has written that number of statuses.
+// reconcile-peer/main.go does the same with controller-runtime.
 import { defineResource } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';

@@ -14,7 +14,7 @@ const cpuUs = () => {
 };
 let adds = 0;
 let updates = 0;
-// Versions by uid: a client that falls behind may tell several changes of one object before those of others.
+// Versions by uid: a client that falls behind may report several changes of one object before those of others.
 const lastVersions = new Map();
 let outOfOrder = 0;
 let firstUpdateUs = 0;
@@ -55,7 +55,7 @@ if (events > 0)
 if (events > 0) result.cpuUsPerEvent = await finished;
 else {
   globalThis.gc();
-  // Weak references hold objects for a turn; the peers' figures do not include those either.
+  // Weak references hold objects for a turn; the other libraries' figures do not include those either.
   await sleep(300);
   globalThis.gc();
   result.heapMb = process.memoryUsage().heapUsed / 1e6;

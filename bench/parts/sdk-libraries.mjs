@@ -1,20 +1,23 @@
 // The clients that are compared, in one shape. Each is loaded and warm before it is told to sync: one small request has
-// done what a process does once, such as compiling its HTTP parser. Used by sdk-client-process.mjs.
+// triggered one-time work such as compiling its HTTP parser. Used by sdk-client-process.mjs.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-// A folder in which `npm install kubernetes-fluent-client` was run; it is no dependency of this project.
+// A folder in which `npm install kubernetes-fluent-client` was run; the library is not a dependency of this project.
 const peersFolder = process.env.KAPSTAN_BENCH_PEERS;
 export const hasFluent = peersFolder !== undefined;
 
-/** Each library is (url) => start; start({ onAdd, onUpdate }) begins to sync and returns what must stay referenced. */
+/**
+ * Each library is (url) => start; start({ onAdd, onUpdate }) begins to sync and returns the objects that must stay
+ * referenced.
+ */
 export const libraries = {
   kapstan: (url) => kapstan(url, (factory, pods) => factory.informer(pods)),
   'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods), { useWatchList: false }),
-  // The same client with equal parts shared, which shows what sharing is worth.
+  // The same client with equal parts shared, which shows the gain of sharing.
   'kapstan-shared': (url) => kapstan(url, (factory, pods) => factory.informer(pods), {}, { sharesEqualParts: true }),
   'kapstan-metadata': (url) => kapstan(url, (factory, pods) => factory.metadataInformer(pods)),
   'kapstan-metadata-list': (url) =>
@@ -57,8 +60,8 @@ export const libraries = {
       return [watcher, cache];
     };
   },
-  // The least that any client needs: JSON.parse of the list and of each event. The second one keeps what it parsed, as
-  // a cache does.
+  // The minimum that any client needs: JSON.parse of the list and of each event. The second one keeps the parsed
+  // values, as a cache does.
   'json-parse': (url) => jsonParse(url, () => undefined),
   async 'json-parse-kept'(url) {
     const cache = new Map();

@@ -1,4 +1,4 @@
-// Runs `kapstan serve` in its own process on a data directory in the temp folder, and measures what it costs.
+// Runs `kapstan serve` in its own process on a data directory in the temp folder, and measures its cost.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

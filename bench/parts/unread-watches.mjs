@@ -14,7 +14,7 @@ export async function openUnreadWatches({ url, token, ca }, path, count) {
     socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${token}\r\n\r\n`);
     await once(socket, 'data');
     socket.pause();
-    // The server may cut the connection, which is what the benchmark measures.
+    // The server may cut the connection; the benchmark measures this.
     socket.on('error', () => undefined);
   });
   return () => {

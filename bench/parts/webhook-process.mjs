@@ -1,5 +1,5 @@
-// An admission webhook in a process of its own, so that what it costs is not counted: it allows everything under /validate,
-// adds a label under /mutate, and is faulty in several ways under other paths. Started by webhook-process-start.mjs.
+// An admission webhook. It runs in its own process, so that its CPU is not counted. It allows everything under /validate, adds a label
+// under /mutate, and is faulty in several ways under other paths. Started by webhook-process-start.mjs.
 import { createServer } from 'node:https';
 import { createIssuer } from '@kapstan/controller/certificates';
 

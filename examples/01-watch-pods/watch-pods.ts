@@ -1,5 +1,5 @@
-// Watches the Pods of all namespaces and prints their changes, until SIGTERM or Control-C.
-// An informer never gives up: when a watch breaks or goes silent it resumes, and reports what was missed.
+// Watches the Pods of all namespaces and prints their changes, until SIGTERM or Control-C. An informer never gives up:
+// when a watch breaks or goes silent it resumes and reports the missed changes.
 import { connect } from '@kapstan/client';
 import { SharedInformer } from '@kapstan/informers';
 import { Pod } from '@kapstan/kinds/core/v1';

@@ -27,7 +27,7 @@ function printer(): ReconcileLoop {
   });
 }
 
-/** Counts ConfigMaps by team, using its own index. */
+/** Counts ConfigMaps by team with its own index. */
 function counter(): ReconcileLoop {
   const maps = factory.informer(ConfigMap, { indexers: { team: (map) => [map.metadata?.labels?.team] } });
   const queue = new RateLimitingQueue<string>({ name: 'counter' });

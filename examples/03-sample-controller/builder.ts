@@ -1,4 +1,5 @@
-// The sample controller on the third layer: what to watch, and what one Foo needs. The builder does the rest.
+// The sample controller on the third layer: the kinds to watch, and the objects that one Foo needs. The builder does
+// the rest.
 import { silentLogger, systemClock } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';

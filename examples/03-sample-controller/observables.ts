@@ -46,7 +46,7 @@ export async function runObservables({
     if (foo !== undefined) await syncFoo(foo, { client, recorder, find });
   };
   const isStopped$ = fromEvent(signal, 'abort');
-  // A failed Foo comes back as a change, with growing delays; meanwhile others are worked on.
+  // A failed Foo comes back as a change after growing delays; other Foos are processed in the meantime.
   const again$ = new Subject<ObjectChange<Foo>>();
   const backoff = new ExponentialFailureRateLimiter<string>({ baseMs: 5, maxMs: 1_000_000 });
   /** The signal ended the pause, so nothing comes back. */

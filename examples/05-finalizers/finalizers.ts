@@ -31,5 +31,5 @@ const buckets = controller(Bucket)
     await status({ ready: true });
   });
 
-// The program itself prints what cannot be done yet, so the logger is silent.
+// The program itself prints work that cannot be done yet, so the logger is silent.
 await run(buckets, { installCrds: true, logger: silentLogger });

@@ -70,7 +70,7 @@ do {
   token = page.continue;
 } while (token !== '');
 for (const left of [key, '/registry/tasks/home/cook']) await cacher.delete(left);
-// Closed from the top down: no layer closes the one below it.
+// The layers are closed from the top down, because no layer closes the one below it.
 await cacher.close();
 await store.close();
 await engine.close();

@@ -1,5 +1,6 @@
-// Joins the server to a main API server, which passes requests on to it: whoever the main server says asks is believed,
-// and it decides who may do what. An APIService there names the Service behind which this server runs.
+// Joins the server to a main API server, which passes requests on to it: this server trusts the main server's statement
+// of who sent a request, and asks it for the access decision. An APIService there names the Service behind which this
+// server runs.
 import { connect } from '@kapstan/client';
 import { type DelegatedAccess, delegatedAccess } from '@kapstan/kubernetes';
 

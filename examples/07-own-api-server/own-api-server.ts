@@ -1,6 +1,7 @@
 // A complete API server for two kinds of its own, on the embedded store, with tokens and access rules. kubectl and
-// informers work on it as on any other: get -w, apply, explain. Run it with a directory that contains tls.crt and
-// tls.key. With a port and a kubeconfig it joins a main API server, which passes requests on: an APIService names it.
+// informers work with it as with any API server: get -w, apply, explain. Run it with a directory that contains tls.crt
+// and tls.key. With a port and a kubeconfig it joins a main API server, which passes requests on: an APIService names
+// it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -93,7 +94,7 @@ const loans: SchemaKind<Loan> = {
   },
 };
 
-// The access rules. Programs that store roles as objects pass in a RuleSource of their own.
+// The access rules. Programs that store roles as objects pass in their own RuleSource.
 const rules = new RuleList([
   {
     name: 'librarians',

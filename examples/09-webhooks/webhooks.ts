@@ -1,5 +1,5 @@
-// A Backup has defaults, rules that its schema cannot hold, and an older version. Three functions beside the controller do it; the API
-// server calls them over HTTPS. The program makes the certificates, tells the server of them, and renews them.
+// A Backup has defaults, rules that its schema cannot hold, and an older version. Three functions beside the controller implement this; the
+// API server calls them over HTTPS. The program makes the certificates, tells the server of them, and renews them.
 import { defineResource, silentLogger } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 

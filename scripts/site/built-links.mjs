@@ -1,11 +1,11 @@
-// Checks the links of the built site: each leads to a file of it, and to an element with that id. Used by scripts/docs.mjs.
+// Checks the links of the built site: each must lead to a file of the site, and to an element with that id. Used by scripts/docs.mjs.
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { filesIn } from './pages.mjs';
 
 const base = (process.env.KAPSTAN_DOCS_BASE ?? '/').replace(/\/?$/, '/');
 
-/** Returns the number of pages, and a line for each link that leads nowhere. */
+/** Returns the number of pages, and a line for each link without a target. */
 export function brokenSiteLinks(folder) {
   const files = new Set(filesIn(folder, ''));
   const pages = [...files].filter((file) => file.endsWith('.html'));

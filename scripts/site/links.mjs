@@ -1,4 +1,4 @@
-// Finds relative links in the repository's Markdown files that lead to no file or no heading. Used by scripts/docs.mjs.
+// Finds relative links in the repository's Markdown files to missing files or headings. Used by scripts/docs.mjs.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from '../set-up.mjs';

@@ -1,5 +1,6 @@
-// Lays out the site's pages in docs/.site: the Markdown files of docs, the READMEs of packages and the examples with their programs. Links between
-// them lead to the site's pages; links to other files of the repository become text, unless KAPSTAN_DOCS_SOURCE names an address of the files.
+// Lays out the site's pages in docs/.site: the Markdown files of docs, the READMEs of packages and the examples with their programs. Links
+// between them lead to the site's pages; links to other files of the repository become plain text, unless KAPSTAN_DOCS_SOURCE gives the
+// address of the repository's files.
 import {
   copyFileSync,
   existsSync,
@@ -41,10 +42,10 @@ function programsOf(example) {
   return files.filter((path) => /\.(ts|json)$/.test(path) && !/\/(dist|node_modules)\/|tsconfig/.test(path)).sort();
 }
 
-/** Where a file of an example is shown. */
+/** Page on which a file of an example is shown. */
 const programs = new Map(examples.flatMap((name) => programsOf(name).map((path) => [path, `examples/${name}.md`])));
 
-/** Returns what a link of a page becomes on the site; undefined = its text alone. */
+/** Returns the target of a link on the site; undefined = the link becomes plain text. */
 function targetOf(link, from) {
   if (/^([a-z]+:|#)/.test(link)) return link;
   const [path, anchor = ''] = link.split('#');
@@ -112,7 +113,7 @@ export function layOutPages() {
   return count;
 }
 
-/** Returns the files below a folder that end so, relative to it. */
+/** Returns the files below a folder whose names end like this, relative to it. */
 export function filesIn(folder, end) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true })

@@ -7,7 +7,7 @@ import { Application, Logger, LogLevel, PageEvent, ReflectionKind } from 'typedo
 import { root } from '../set-up.mjs';
 import { stage } from './pages.mjs';
 
-/** Entry points that are for this repository's own packages, or whose symbols Kubernetes documents. */
+/** Entry points that are only for this repository's own packages, or whose symbols Kubernetes documents. */
 const left = new Set(['./internal', './package.json', './*', './facts', './facts/*']);
 
 /** Source of an entry point → its name in a program: "@kapstan/api/errors". */
@@ -65,12 +65,12 @@ function optionsFor(entries) {
   };
 }
 
-/** All but the types of built-in kinds, which Kubernetes documents. */
+/** All packages except the types of built-in kinds, which Kubernetes documents. */
 const allPackages = readdirSync(join(root, 'packages'))
   .filter((name) => name !== 'kinds')
   .sort();
 
-/** Keeps what TypeDoc complains of, instead of printing it. */
+/** Collects TypeDoc's complaints instead of printing them. */
 class Complaints extends Logger {
   lines = [];
 
@@ -98,8 +98,8 @@ function nameOf(path, entries) {
 }
 
 /**
- * Writes the pages of these packages (default: all), unless told not to. Returns the exported symbols that no comment documents, and what
- * TypeDoc complains of.
+ * Writes the pages of these packages (default: all), unless told not to. Returns the exported symbols without a doc comment, and TypeDoc's
+ * complaints.
  */
 export async function makeReference({ names = allPackages, writes = true } = {}) {
   const entries = entryPoints(names);
@@ -111,7 +111,7 @@ export async function makeReference({ names = allPackages, writes = true } = {})
   const modules = project.getChildrenByKind(ReflectionKind.Module);
   for (const module of modules) module.name = nameOf(module.name, entries);
   const undocumented = modules.flatMap((module) =>
-    // Test kits are for engines and packages of one's own, and their READMEs say how.
+    // Test kits are for authors of engines and packages, and their READMEs describe them.
     (module.name.endsWith('/testing') && module.name !== '@kapstan/testing' ? [] : (module.children ?? []))
       .filter((symbol) => symbol.kindOf(documented) && !isDocumented(symbol))
       .map(({ name }) => `${module.name}: ${name} has no doc comment`),

@@ -326,7 +326,7 @@ describe('a controller made with the builder', () => {
         if (text.length < 3) await client.patch(Echo, at, { type: 'merge', body: { spec: { text: `${text}x` } } });
       });
     await start([counting]);
-    // Everything about watches is a second late, so triggers come before the cache shows the write.
+    // All watch events are a second late, so triggers arrive before the cache shows the write.
     const late = await cluster.fault({ kind: 'slow', delayMs: 1000, match: 'watch' });
     await create('a', { text: '' });
     await cluster.advance(1000);

@@ -1,4 +1,4 @@
-// The first controller bundled into one file, as docs/guide/bundling.md says, and run against an API server.
+// Tests the first controller, bundled into one file as docs/guide/bundling.md describes, and run against an API server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,10 @@ import { type OutputChunk, rolldown } from 'rolldown';
 import { filter, firstValueFrom } from 'rxjs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-/** The limit for a controller in one file, minified. docs/decisions/0044-small-bundles.md says what it took. */
+/**
+ * The size limit for a controller in one file, minified. docs/decisions/0044-small-bundles.md describes how it was
+ * reached.
+ */
 const maxBytes = 1_000_000;
 
 const bytesOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
@@ -48,13 +51,13 @@ it.each([
   expect(chunks.length === 1).toBe(isOne);
   expect(bytesOf(chunks.map(({ code }) => code))).toBeLessThan(maxBytes);
   const file = join(dir, 'main.mjs');
-  // What is loaded before the program connects.
+  // The code that is loaded before the program connects.
   if (!isOne) expect(bytesOf(loadedAtStart(chunks).map(({ code }) => code))).toBeLessThan(300_000);
 
   await using cluster = await testCluster({ clock: 'real' });
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(kubeconfig, cluster.kubeconfig);
-  // In a folder without node_modules, so that everything must be in the file.
+  // The program runs in a folder without node_modules, so everything must be in the file.
   const child = spawn(process.execPath, [file], { cwd: folder, env: { KUBECONFIG: kubeconfig } });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (said += text));

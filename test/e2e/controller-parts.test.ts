@@ -1,5 +1,5 @@
-// What users of controller-runtime look for, against a whole server in this process: conditions, createOrUpdate, runnables,
-// owners as a mapping, and children that are pruned.
+// Tests the features that users of controller-runtime look for, against a whole server in this process: conditions, createOrUpdate,
+// runnables, owners as a mapping, and pruned children.
 import { defineResource, getCondition, isNotFound, setCondition } from '@kapstan/api';
 import {
   type Controller,
@@ -153,7 +153,7 @@ it('creates or updates a child, which counts as wanted though nothing was writte
   await cluster.client.update(Team, { ...made, spec: { members: ['x', 'y'] } });
   await cluster.settle();
   expect((await cluster.client.get(ConfigMap, at)).data).toEqual({ members: 'x,y' });
-  // Each write of the child is a change that finds it as it should be.
+  // Each write of the child is a change, after which the child is already up to date.
   expect(results).toEqual(['created', 'unchanged', 'updated', 'unchanged']);
 });
 

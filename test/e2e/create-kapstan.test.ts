@@ -1,5 +1,5 @@
-// What `npm create kapstan` makes, as a user gets it: from packed packages, with npm, in a fresh directory. Foreign packages come from the
-// registry or from npm's cache.
+// Tests the output of `npm create kapstan` as a user gets it: from packed packages, with npm, in a fresh directory. Other packages come
+// from the registry or from npm's cache.
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'kapstan-create-'));
 const packed = join(folder, 'packed');
 const project = join(folder, 'my-controller');
-/** Why npm could not install; empty = it could. */
+/** The reason why npm could not install; empty = it could. */
 let isUnreachable = '';
 const running = new Set<RunningProgram>();
 
@@ -160,7 +160,7 @@ describe('a project of npm create kapstan', () => {
     await webhooksAreCalled(client);
     await client.close();
     writeFileSync(source, before);
-    // Some shells between npm and the program pass no signal on; Control-C reaches all processes.
+    // Some shells between npm and the program do not pass signals on; Control-C reaches all processes.
     await stopped(dev, 'SIGTERM');
     expect(dev.text()).toMatch(/^dev: (stopped by SIGTERM|npm has ended)$/m);
   });
@@ -176,7 +176,7 @@ describe('a project of npm create kapstan', () => {
     const client = await clientOf(kubeconfig);
     await client.create(Namespace, { metadata: { name: 'my-controller' } });
     await applyAll(client, Object.values({ ...textsIn('config/crd'), ...textsIn('config/manager') }));
-    // The ports of a pod are its own; here they may be taken.
+    // A pod has its ports for itself, but here they may be taken.
     const main = readFileSync(join(project, 'dist/main.js'), 'utf8');
     const ports = 'metrics: { port: 0 }, webhooks: { ...options.webhooks, port: 0, leaveMs: 0 }, logger: console';
     expect(main).toContain('logger: console');
@@ -214,7 +214,7 @@ describe('a project of npm create kapstan', () => {
     ]);
     expect(made, made.text).toMatchObject({ status: 0 });
     const other = join(folder, 'backups');
-    // What the first project has is the same.
+    // The dependencies are the same as in the first project.
     execFileSync('cp', ['-r', join(project, 'node_modules'), join(other, 'node_modules')]);
     const tested = await npm(['test'], other);
     expect(tested, tested.text).toMatchObject({ status: 0 });

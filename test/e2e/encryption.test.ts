@@ -1,6 +1,6 @@
 // Encryption at rest as an operator uses it: `kapstan serve --encryption-provider-config`, key rotation by a restart,
-// and a rewrite of everything with kubectl. The steps are those of Kubernetes' documentation. Needs kubectl on the
-// PATH.
+// and a rewrite of everything with kubectl. The steps come from Kubernetes' documentation. The test needs kubectl on
+// the PATH.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Runs the numbered examples as users do: checks what they print, line by line, and that they end when told to.
+// Runs the numbered examples as users do: checks their output, line by line, and that they end on request.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -125,7 +125,7 @@ describe('examples', () => {
     const { end } = start('05-finalizers/finalizers');
     const Bucket = resource<KubernetesObject & { spec: object }>({ group: 'demo.dev', version: 'v1', kind: 'Bucket' });
     const photos = { metadata: { namespace: 'default', name: 'photos' }, spec: { region: 'north' } };
-    // Retried until the program has installed the definition.
+    // The call is retried until the program has installed the definition.
     while (
       !(await cluster.client.create(Bucket, photos).then(
         () => true,
@@ -158,7 +158,7 @@ describe('examples', () => {
       spec,
     });
     const defaults = { namespace: 'default' };
-    // Retried until the program has installed the definition and its webhooks.
+    // The call is retried until the program has installed the definition and its webhooks.
     const isRefused = (): Promise<boolean> =>
       cluster.client.create(Backup, named('photos', { keep: 0 }), { dryRun: true }).then(
         () => false,

@@ -1,4 +1,4 @@
-// The command `kapstan generate` as people run it, and kubectl on what it writes.
+// Tests the command `kapstan generate` as people run it, and kubectl on its output.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,5 +1,5 @@
-// The page of the inspector in a real browser: ten thousand objects, a controller that fails, keyboard, labels, both colour schemes.
-// It needs a Chromium: `apt-get install chromium`, or its path in CHROMIUM_PATH. Without one these tests are skipped and say so.
+// Tests the page of the inspector in a real browser: ten thousand objects, a controller that fails, keyboard, labels, both colour schemes.
+// It needs a Chromium: `apt-get install chromium`, or its path in CHROMIUM_PATH. Without one these tests are skipped with a message.
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -89,7 +89,7 @@ describe.skipIf(executablePath === undefined)('the page of the inspector', () =>
 
   it.each(['light', 'dark'] as const)('has no fault that axe finds, in %s', async (colorScheme) => {
     await page.emulateMedia({ colorScheme });
-    // Content-Security-Policy forbids scripts of others, so the checker comes through the debugger.
+    // The Content-Security-Policy forbids other scripts, so the checker is loaded through the debugger.
     await page.evaluate(axe.source);
     const violations = await page.evaluate(async () => {
       const { axe } = globalThis as unknown as {

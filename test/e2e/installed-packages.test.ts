@@ -26,7 +26,7 @@ interface PackageFile {
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let folder: string;
 const manifests: PackageFile[] = [];
-/** What the release command checks of each package. */
+/** The release command's checks of each package. */
 const releases: Parameters<typeof entryPointFaults>[0][] = [];
 /** Package → paths in its archive. */
 const packed = new Map<string, readonly string[]>();
@@ -93,13 +93,13 @@ function entryPoints(): readonly string[] {
   );
 }
 
-/** Returns false for fixtures that our packages share; those exist as sources only. */
+/** Returns false for fixtures that our packages share, because those exist only as sources. */
 function isBuilt(target: unknown): boolean {
   return typeof target !== 'object' || target === null || 'default' in target;
 }
 
-// A fault of lmdb's own declarations, reported whenever they are checked: the README asks for skipLibCheck with the
-// server's packages.
+// A fault in lmdb's own declarations, which is reported whenever they are checked. The README therefore asks for
+// skipLibCheck with the server's packages.
 const faultOfLmdb = /^\S*node_modules\/lmdb\/index\.d\.ts\(\d+,1\): error TS1203: .*\n/m;
 
 function typeCheck(files: readonly string[], settings: readonly string[]): string {
@@ -276,7 +276,7 @@ async function closureOf(names: readonly string[], found: Set<string> = new Set(
   return [...found].filter((path) => !path.includes('@kapstan'));
 }
 
-/** Returns the packages that others bring in a version of their own, as npm's `overrides`. */
+/** Returns the packages that others depend on in a separate version, as npm's `overrides`. */
 async function nestedVersions(paths: readonly string[]): Promise<Record<string, Record<string, string>>> {
   const overrides: Record<string, Record<string, string>> = {};
   for (const path of paths) {

@@ -1,5 +1,5 @@
-// Runs jest with the configuration and the test in the README of @kapstan/testing, on what `npm pack` makes. jest is no
-// dependency of ours: npm installs it into the test's own project, where tests may install what they need.
+// Runs jest with the configuration and the test in the README of @kapstan/testing, on the output of `npm pack`. jest is
+// not a dependency of the repository: npm installs it into the test's own project, where tests may install packages.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installsTools } from '../kapstan/find-tool.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** This command runs the test and lets it install jest. */
+/** This command runs the test and allows it to install jest. */
 const command = 'KAPSTAN_TEST_INSTALL=1 npx vitest run --project e2e test/e2e/jest.test.ts';
 
 /** Returns the first fenced block of a language that contains a text. */

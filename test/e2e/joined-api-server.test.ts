@@ -1,4 +1,4 @@
-// examples/07-own-api-server as an aggregated API server: kubectl asks a running `kapstan serve`, which passes requests on.
+// Tests examples/07-own-api-server as an aggregated API server: kubectl asks a running `kapstan serve`, which passes requests on.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -43,7 +43,7 @@ async function kubectl(line: string, stdin?: string): Promise<string> {
 const book = (name: string, spec: object): string =>
   JSON.stringify({ apiVersion: 'library.example.com/v1', kind: 'Book', metadata: { name }, spec });
 
-/** Stands for the objects that a cluster has where the server runs as a pod. */
+/** Returns the objects that a cluster would have if the server ran as a pod. */
 function joining(port: number, ca: string): string {
   const service = {
     apiVersion: 'v1',
@@ -107,7 +107,7 @@ describe('kubectl, on an API server that joined another', () => {
   });
 
   it('explains its kinds from its schemas', async () => {
-    // The main server learns of the schemas a second after the server is available.
+    // The main server learns the schemas a second after the server becomes available.
     const text = await vi.waitFor(() => kubectl('explain books.spec'), { timeout: 20_000, interval: 200 });
     expect(text).toContain('Title as printed on the cover.');
   });
@@ -119,7 +119,7 @@ describe('kubectl, on an API server that joined another', () => {
       for await (const chunk of watch.stdout) if (String(chunk).includes('ulysses')) return true;
       return false;
     })();
-    // Until the watch stands: each write is an event that it may have come too late for.
+    // The loop writes until the watch is open, because each write may be an event that it misses.
     for (let copies = 1; ; copies++) {
       await kubectl('apply -f -', book('ulysses', { title: 'Ulysses', copies }));
       if (await Promise.race([named, Promise.resolve(undefined)])) break;

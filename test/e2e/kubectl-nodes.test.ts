@@ -1,5 +1,5 @@
-// kubectl to a node through `kapstan serve`: logs, exec and port-forward. Needs a kubectl of 1.27 or later on the PATH.
-// Before 1.30, only what works without WebSockets is tested.
+// Tests kubectl's access to a node through `kapstan serve`: logs, exec and port-forward. The tests need a kubectl of
+// 1.27 or later on the PATH. With one older than 1.30, only features that work without WebSockets are tested.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -42,7 +42,7 @@ function alice(line: string, stdin?: string): Promise<Outcome> {
 
 const canI = async (line: string): Promise<string> => (await alice(`auth can-i ${line}`)).stdout.trim();
 
-/** Retries, because rights apply only once the authorizer has heard of them. */
+/** Retries, because rights apply only once the authorizer has received them. */
 const eventually = (look: () => Promise<void>): Promise<void> => vi.waitFor(look, { timeout: 10_000, interval: 50 });
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-// kubectl as a person uses it, against `kapstan serve`. Needs a kubectl of 1.27 or later on the PATH.
+// Runs kubectl as a person uses it, against `kapstan serve`. The test needs a kubectl of 1.27 or later on the PATH.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -95,7 +95,7 @@ spec:
       - {name: web, image: "${image}", ports: [{containerPort: 80}]}
 `;
 
-/** Returns what the deployment controller creates: a replica set owned by the deployment. */
+/** Returns the object that the deployment controller would create: a replica set owned by the deployment. */
 const replicaSet = (namespace: string, uid: string): string => `apiVersion: apps/v1
 kind: ReplicaSet
 metadata:

@@ -1,5 +1,4 @@
-// A program that has no socket and no timer of its own waits for the thread that validates a large object: Node must not
-// end it meanwhile.
+// Tests that Node does not end a program without sockets and timers while it waits for the thread that validates a large object.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// examples/07-own-api-server as a program: kubectl, a client and an informer on kinds that only it has.
+// Tests examples/07-own-api-server as a program: kubectl, a client and an informer use kinds that only it has.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -117,7 +117,7 @@ describe('kubectl, on an API server of one’s own', () => {
       for await (const chunk of watch.stdout) if (String(chunk).includes('ulysses')) return true;
       return false;
     })();
-    // Until the watch stands: each write is an event that it may have come too late for.
+    // The loop writes until the watch is open, because each write may be an event that it misses.
     for (let copies = 1; ; copies++) {
       await librarian('apply -f -', book('ulysses', { title: 'Ulysses', copies }));
       if (await Promise.race([named, Promise.resolve(undefined)])) break;

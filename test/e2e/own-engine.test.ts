@@ -1,4 +1,4 @@
-// examples/08-own-engine passes the suite that every engine must pass, and carries an API server's resource.
+// Tests that examples/08-own-engine passes the suite that every engine must pass, and stores an API server's resource.
 import { VirtualClock } from '@kapstan/api/testing';
 import { InProcessClient, ResourceCatalog, ResourceStack, schemaResource } from '@kapstan/apiserver';
 import { engineConformance } from '@kapstan/storage/testing';

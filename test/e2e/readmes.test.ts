@@ -15,11 +15,11 @@ const pages = [
   ),
   ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
 ];
-/** Packages whose exports a program imports, so that each one that is not obvious has an example. */
+/** Packages whose exports are imported by programs, so that each non-obvious one has an example. */
 const withExamples = ['api', 'client', 'informers', 'controller', 'testing'];
 /**
- * Exports whose name and type say it all, or that a program gets rather than makes: predicates of errors are alike, queues and their parts
- * are those of client-go.
+ * Exports whose name and type are self-explanatory, or that a program receives rather than makes: predicates of errors are alike, and
+ * queues and their parts are client-go's.
  */
 const obvious = new Set(
   `isAlreadyExists isForbidden isInternalError isMethodNotSupported isServerTimeout isServiceUnavailable isTimeout
@@ -75,7 +75,7 @@ function examplesOf(name: string): readonly (readonly [string, string])[] {
 
 /** Returns the exports of a package whose own doc comment has an example. */
 function exportsWithExample(name: string): ReadonlySet<string> {
-  // The same examples as those of examplesOf, so that each counted one is compiled.
+  // The pattern finds the same examples as examplesOf, so that each counted one is compiled.
   const exported =
     /^ \* @example\n \* ```ts\n(?: \*(?!\/).*\n)*? \* ```\n \*\/\nexport (?:async )?(?:function|class|const) (\w+)/gm;
   return new Set(sourcesOf(name).flatMap((text) => [...text.matchAll(exported)].map(([, symbol = '']) => symbol)));

@@ -1,4 +1,5 @@
-// What the release command refuses, and the workflow that runs it. installed-packages.test.ts checks what is packed.
+// Tests the refusals of the release command, and the workflow that runs it. installed-packages.test.ts checks the
+// packed packages.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 // A controller with informer, own writes, events, leader election, metrics and webhooks, written so that Node, Bun and Deno run it.
-// Started by runtimes.test.ts with the path of a kubeconfig and the name of an object. Prints one line of JSON.
+// It is started by runtimes.test.ts with the path of a kubeconfig and the name of an object, and prints one line of JSON.
 import { connect } from '@kapstan/client';
 import { controller, Manager } from '@kapstan/controller';
 import { SharedInformerFactory } from '@kapstan/informers';

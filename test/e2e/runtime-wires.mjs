@@ -1,12 +1,12 @@
-// A client over each wire (HTTP/1.1 and HTTP/2, plain and gzip), then a test cluster of the runtime's own, in memory and on LMDB. Started by
-// runtimes.test.ts with the path of a kubeconfig and a namespace with 300 ConfigMaps. Prints one line of JSON.
+// A client over each wire (HTTP/1.1 and HTTP/2, plain and gzip), then a test cluster in the same runtime, in memory and on LMDB. It is
+// started by runtimes.test.ts with the path of a kubeconfig and a namespace with 300 ConfigMaps, and prints one line of JSON.
 import { connect } from '@kapstan/client';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { testCluster } from '@kapstan/testing';
 
 const [kubeconfig, namespace] = process.argv.slice(-2);
 
-/** Selects all, and says to the server's side of the test which wire asks. */
+/** Selects everything, and tells the server's side of the test which wire asks. */
 const labelSelector = (wire) => `wire!=${wire}`;
 
 async function over(wire, options) {

@@ -1,4 +1,5 @@
-// Runs a controller, the client's wires and test clusters from the packed packages on Bun and Deno, which npm installs into the test's own project, and on this Node.
+// Runs a controller, the client's wires and test clusters from the packed packages on Bun and Deno, which npm installs into the test's own
+// project, and on this Node.
 import { execFileSync, spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -50,7 +51,7 @@ describe('the packages', () => {
     const flags = ['--no-save', '--no-audit', '--no-fund', '--silent'];
     if (installsTools) {
       execFileSync('npm', ['install', ...flags, 'bun@1', 'deno@2'], { cwd: folder, stdio: 'pipe' });
-      // Some settings of npm keep it from running the script that puts Bun in its place.
+      // Some settings of npm prevent it from running the script that installs Bun.
       execFileSync(process.execPath, ['install.js'], { cwd: join(folder, 'node_modules/bun'), stdio: 'pipe' });
     }
     await mkdir(join(folder, 'node_modules/@kapstan'), { recursive: true });
@@ -67,7 +68,7 @@ describe('the packages', () => {
     for (const program of ['runtime-program.mjs', 'runtime-wires.mjs'])
       await copyFile(join(root, 'test/e2e', program), join(folder, program));
     await cluster.client.create(Namespace, { metadata: { name: 'wires' } });
-    // Together more than 128 KiB, from where the server compresses.
+    // The ConfigMaps have more than 128 KiB in total, from which the server compresses.
     for (let index = 0; index < 300; index++) {
       const metadata = { name: `map-${index}`, namespace: 'wires' };
       await cluster.client.create(ConfigMap, { metadata, data: { text: 'x'.repeat(2000) } });
@@ -79,7 +80,7 @@ describe('the packages', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** Returns what the program printed. */
+  /** Returns the output of the program. */
   async function run(
     { runtime, file, args }: (typeof runtimes)[number],
     program: readonly string[],

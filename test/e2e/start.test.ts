@@ -1,4 +1,4 @@
-// Runs what `npm start` runs, as a process: the story to its end, a clean stop, and the same data after a restart.
+// Runs the program of `npm start` as a process: the story to its end, a clean stop, and the same data after a restart.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

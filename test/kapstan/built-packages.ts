@@ -1,4 +1,4 @@
-// Checks that dist was built from the present sources, for tests whose child processes run dist: without a build after
+// Checks that dist was built from the present sources, for tests whose child processes run dist. Without a build after
 // an edit, they would test the old code.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -64,7 +64,7 @@ export async function clientOf(kubeconfig: string): Promise<Client> {
   return client;
 }
 
-/** Resolves when the API server calls the webhooks: it learns of them by a watch of its own. Rejects after 30 s. */
+/** Resolves when the API server calls the webhooks, of which it learns by its own watch. Rejects after 30 s. */
 export async function webhooksAreCalled(client: Client): Promise<void> {
   const probe = { metadata: { name: 'probe', namespace: 'default' }, spec: { message: 'x' } };
   const deadline = systemClock.monotonicNow() + 30_000;

@@ -1,5 +1,5 @@
-// Finds programs that a test needs besides what `npm ci` brings, or installs them if that is allowed. Used by tests of
-// test/.
+// Finds programs that a test needs in addition to the packages of `npm ci`, or installs them if that is allowed. Used
+// by tests of test/.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -10,7 +10,7 @@ export interface Tool {
 }
 
 /**
- * Returns the path of a program: on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL asks for it. Undefined when it
+ * Returns the path of a program: on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL requests it. Undefined when it
  * is not available.
  */
 export function findTool(tool: Tool): string | undefined {
@@ -36,7 +36,7 @@ function onPath(command: string): string | undefined {
   return folders.map((folder) => join(folder, command)).find((file) => existsSync(file));
 }
 
-/** True when tests may install what they need. */
+/** True when tests may install programs. */
 export const installsTools: boolean = process.env.CI === 'true' || process.env.KAPSTAN_TEST_INSTALL === '1';
 
 function mayInstallDebianPackages(): boolean {

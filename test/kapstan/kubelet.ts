@@ -93,7 +93,7 @@ function runProgram(request: IncomingMessage, socket: Socket): void {
   };
   socket.write(frame(2, Buffer.concat([Buffer.of(stdout), Buffer.from(`ran ${command}\n`)])));
   if (searchParams.get('input') !== '1') {
-    // Read to the end, so that the close is noticed.
+    // The socket is read to the end, so that the close is noticed.
     socket.resume();
     return end();
   }

@@ -11,11 +11,14 @@ const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.
 const readyWithinMs = 20_000;
 
 export interface ServeOptions {
-  /** Flags besides those that every test server has. */
+  /** Flags in addition to those of every test server. */
   readonly flags?: readonly string[];
   /** Groups of the user `alice`. Default none. */
   readonly userGroups?: readonly string[];
-  /** Kept after close, so that a second server can start on it. Default: a temporary directory, removed on close. */
+  /**
+   * Data directory, which is kept after close, so that a second server can start on it. Default: a temporary directory,
+   * removed on close.
+   */
   readonly dataDir?: string;
   /** A file descriptor for standard error. Default: a pipe that is read. */
   readonly stderr?: number;
@@ -31,7 +34,7 @@ export interface ServeProcess {
   readonly dataDir: string;
   readonly pid: number;
   readonly process: ChildProcess;
-  /** Returns what the server wrote to standard error so far. */
+  /** Returns the standard error output of the server so far. */
   stderr(): string;
   /** Sends SIGTERM and waits. Rejects when the exit code is not 0. */
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 // The part of SPDY/3.1 that a kubelet needs to forward ports for kubectl. Streams are opened in pairs, first one for
-// errors, then one for data, so their numbers tell them apart and their headers need not be read. Used by kubelet.ts.
+// errors, then one for data, so their numbers distinguish them and their headers need not be read. Used by kubelet.ts.
 import type { Socket } from 'node:net';
 import { constants, createDeflate } from 'node:zlib';
 

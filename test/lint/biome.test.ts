@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-// Every fixture under test/lint-fixtures/biome breaks the one rule that it is named for. The fixtures are linted in a
+// Every fixture under test/lint-fixtures/biome breaks the rule after which it is named. The fixtures are linted in a
 // separate folder, because the repository's own configuration excludes them.
 interface Finding {
   readonly rule: string;

@@ -1,5 +1,5 @@
-// The conditional spreads, `...(x === undefined ? {} : { x })`, of each package. Options say `x?: T | undefined` and take `x` as it is.
-// The spreads that are left stand where the absence of a member is seen:
+// The conditional spreads, `...(x === undefined ? {} : { x })`, of each package. Options are declared as `x?: T | undefined` and take `x`
+// unchanged. The remaining spreads are needed where the absence of a member matters:
 // - objects that are sent, stored, signed or published: kinds, Status, audit events, managedFields, OpenAPI, attributes of spans;
 // - options that are spread over defaults, where `undefined` would replace the default: openLmdbEngine, openEtcdEngine,
 //   builtinResources, fast-check;
@@ -13,7 +13,7 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** How many each package may have; packages that are not listed have none. */
+/** Maximum number for each package; packages that are not listed have none. */
 const most: Readonly<Record<string, number>> = {
   api: 2,
   apiextensions: 13,

@@ -1,5 +1,5 @@
-// Exports that only tests use: a function, class or constant that is exported from a package's source must be named in another file that
-// is no test, or be used where it stands. What tests alone need is in a folder `testing`.
+// Exports that only tests use: a function, class or constant that is exported from a package's source must be named in another file that is
+// not a test, or be used in its own file. Code only for tests belongs in a folder `testing`.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// A folder that a reader can take in at a glance: at most 40 sources beside each other. Tests, fixtures and generated code do not count.
+// Checks that a reader can take in a folder at a glance: it has at most 40 sources. Tests, fixtures and generated code do not count.
 import { execFileSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// The page that @kapstan/inspector embeds is what its sources give, small, and asks nothing of anybody else.
+// Checks that the page that @kapstan/inspector embeds matches its sources, is small, and loads nothing from elsewhere.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
-// The generic API server names no kind of Kubernetes: no literal in its sources is the name of a built-in kind, resource or group, but for
-// the exceptions in architecture/layers.json, each with its reason.
+// Checks that the generic API server names no kind of Kubernetes: no literal in its sources is the name of a built-in kind, resource or
+// group, except for the exceptions in architecture/layers.json, each with its reason.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +27,10 @@ const groups = new Set(Object.keys(discovery.groups).filter((group) => group !==
 const kinds = new Set(Object.values(discovery.resources).flatMap(({ kind }) => [kind, `${kind}List`]));
 const resources = new Set(Object.keys(discovery.resources).map((id) => id.slice(id.lastIndexOf('/') + 1)));
 
-/** Words of a literal that are names of Kubernetes' API. A text with blanks is prose: only names that are no words count in it. */
+/**
+ * Finds words of a literal that are names of Kubernetes' API. A text with blanks is prose, in which only names that are not ordinary words
+ * count.
+ */
 function namesIn(text: string, isGroup: boolean): readonly string[] {
   if (/\s/.test(text)) return text.split(/[^\w.]+/).filter((word) => kinds.has(word) && /[a-z][A-Z]/.test(word));
   if (groups.has(text)) return isGroup || text.includes('.') ? [text] : [];

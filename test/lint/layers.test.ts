@@ -15,7 +15,9 @@ const { forbidden } = createRequire(import.meta.url)('../../.dependency-cruiser.
 };
 // `testing` is the topmost package: it may import every other one, so its layer rule cannot be broken.
 const names = forbidden.map((rule) => rule.name).filter((name) => name !== 'layer:testing');
-/** The rules of folders come from one list a package: its first folder, which may import no other, stands for all of them. */
+/**
+ * The rules of folders come from one list per package: its first folder, which may import no other, represents all of them.
+ */
 const firstFolder = new Map(
   names
     .filter((name) => name.startsWith('folder:'))

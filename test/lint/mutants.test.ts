@@ -1,5 +1,5 @@
 // Checks that `npm run test:mutants` can apply the mutants in test/mutants/mutants.json to the sources, and that their
-// tests exist. Only that command tells whether each mutant is killed.
+// tests exist. Only that command shows whether each mutant is killed.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -37,7 +37,7 @@ function titlesIn(source: string): readonly RegExp[] {
   const texts = source.matchAll(/'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g);
   return [...texts].flatMap(([, plain, doubled, template]) => {
     const parts = (plain ?? doubled ?? template ?? '').replaceAll("\\'", "'").split(value);
-    // Skip texts too short for a title; one that is all value would match every title.
+    // Skips texts that are too short for a title; a text that consists only of a value would match every title.
     if (parts.join('').length < 8) return [];
     return [new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^]*')}$`)];
   });

@@ -57,7 +57,7 @@ describe('npm run parity', () => {
   });
 
   it.each<[string, readonly string[], Readonly<Record<string, string>>, string]>([
-    ['a test that did not run', [row('A', `${file} › gone`)], {}, `A: ${file} › gone: is no test of this run`],
+    ['a test that did not run', [row('A', `${file} › gone`)], {}, `A: ${file} › gone: is not a test of this run`],
     ['a test that failed', [row('A', `${file} › x`)], { x: 'failed' }, `A: ${file} › x: failed`],
     ['a test that was skipped', [row('A', `${file} › x`)], { x: 'skipped' }, `A: ${file} › x: did not pass: skipped`],
     ['a fourth row of one test', four(`${file} › x`), { x: 'passed' }, `D: ${file} › x holds 3 rows already`],
@@ -139,9 +139,9 @@ describe('npm run parity', () => {
       status: 0,
     });
     const withEtcd = checkText(text, tests(etcdFile, { 'on etcd > x': 'passed' }));
-    expect(withEtcd.lines[0]).toMatch(/on etcd > y: is no test of this run$/);
+    expect(withEtcd.lines[0]).toMatch(/on etcd > y: is not a test of this run$/);
     expect(withEtcd.status).toBe(1);
-    expect(checkText(text, []).lines[0]).toMatch(/on etcd > x: is no test of this run$/);
+    expect(checkText(text, []).lines[0]).toMatch(/on etcd > x: is not a test of this run$/);
   });
 });
 

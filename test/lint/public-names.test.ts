@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const most = 100;
 
-/** By what they are for. A new one is added here too, or it is for `@kapstan/api/errors` or `/internal`. */
+/** Names by their purpose. A new one is added here, or else exported from `@kapstan/api/errors` or `/internal`. */
 const names = `
 objects      KubernetesObject KubernetesList ObjectMeta ListMeta OwnerReference UnstructuredObject DeepReadonly DeepWritable deepCopy
 conditions   AnyCondition getCondition setCondition

@@ -1,4 +1,4 @@
-// The table of docs/guide/rights.md against what rightsOf() says, which `kapstan generate rbac` writes.
+// Compares the table of docs/guide/rights.md with the result of rightsOf(), which `kapstan generate rbac` writes.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineResource } from '@kapstan/api';

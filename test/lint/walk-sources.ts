@@ -26,7 +26,7 @@ export class WalkSources {
     return source && declarationIn(source, name);
   }
 
-  /** Says why the caller does not call the hop, in the way that its row states. Undefined: it does. */
+  /** Describes why the caller does not call the hop in the way that its row states. Undefined = it does. */
   problemOf(caller: Hop, hop: Hop): string | undefined {
     const { through } = hop;
     const [from, to] = [this.find(caller), this.find(hop)];
@@ -108,13 +108,13 @@ export class WalkSources {
     });
   }
 
-  /** Returns the names of what a class extends and implements, and of what those extend. */
+  /** Returns the names of the types that a class extends and implements, and of those that these extend. */
   #supertypesOf(declaration: ts.ClassLikeDeclaration | ts.InterfaceDeclaration): ReadonlySet<string> {
     const names = new Set<string>();
     for (const clause of declaration.heritageClauses ?? [])
       for (const type of clause.types) {
         names.add(type.expression.getText());
-        // Required<Store>: the argument is what is implemented.
+        // In Required<Store>, the argument is the implemented type.
         for (const argument of type.typeArguments ?? [])
           if (ts.isTypeReferenceNode(argument)) names.add(argument.typeName.getText());
         for (const base of this.#declarationsOf(type.expression))
@@ -151,7 +151,7 @@ export class WalkSources {
     return this.#checker.getNonNullableType(type).aliasSymbol?.name ?? type.aliasSymbol?.name;
   }
 
-  /** Returns why the hop does not take what the caller's class gives out: it calls that class's method. */
+  /** Returns the reason why the hop does not take the output of the caller's class, whose method it must call. */
   #problemOfTaking(caller: Hop, to: ts.Declaration, method: string): string | undefined {
     if (method.split('.')[0] !== caller.name.split('.')[0]) return `${caller.name} is not of the class of ${method}`;
     const given = this.find({ file: caller.file, name: method });

@@ -4,11 +4,14 @@
 export interface Hop {
   /** "1" to "13"; "8a" and "8b" are two ways from 7 to 9. */
   readonly step: string;
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string;
   /** "Cacher.create", "Committer.#run", "handleCreate". */
   readonly name: string;
-  /** How the function before calls this one: an interface, the type of a function, `wire: …`, `awaits …`, `as there`. "" = by its name. */
+  /**
+   * Says how the previous function calls this one: an interface, the type of a function, `wire: …`, `awaits …`, `as there`. "" = by its
+   * name.
+   */
   readonly through: string;
   /** Functions that it calls and that return before the next hop. */
   readonly asides: readonly string[];

@@ -25,7 +25,10 @@ function callersOf(hop: Hop): readonly Hop[] {
   return before.step === '8b' && hop.step === '9' ? [...lastOf('8a'), before] : [before];
 }
 
-/** Returns false for what no call shows: a wrapper of the port that it is called through, and who fills a queue. */
+/**
+ * Returns false for links that no call shows: a wrapper of the port through which it is called, and the function that
+ * fills a queue.
+ */
 function isNoticed(hop: Hop, next: Hop): boolean {
   const isWrapper = hop.through !== '' && hop.through === next.through;
   return !isWrapper && !/^(?:wire:|awaits )/.test(next.through);

@@ -1,7 +1,7 @@
 // npm run test:mutants applies each mutant of mutants.json to a private copy of the packages and runs the test that
 // must notice it. A mutant that its test does not notice survives, which is a failure. The sources themselves are never
 // changed.
-//   npm run test:mutants                 all of them: takes hours
+//   npm run test:mutants                 all of them, which takes hours
 //   npm run test:mutants -- committer    those whose file, test or description contains the text; select.mjs has more
 import { spawn } from 'node:child_process';
 import {
@@ -48,7 +48,7 @@ function copyPackages() {
 
 function parseTest(id) {
   const [file, name] = id.split(' › ');
-  // A " > " parts the groups, or stands in a name itself: an expression of CEL.
+  // A " > " separates the groups, or is part of a name that contains a CEL expression.
   return { file, pattern: name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(' > ', '(?: > | )') };
 }
 
@@ -56,7 +56,7 @@ function parseTest(id) {
 class TestRuns {
   #copy;
   #child;
-  /** Sources that the process may have read as they were before. */
+  /** Sources that the process may have read before they were changed. */
   #changed = new Set();
 
   constructor(copy) {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim();
 
 /**
- * Reads the command's options: `{ filter, changed, minutes }`. No mutant is begun after `minutes`. Throws for an
+ * Reads the command's options: `{ filter, changed, minutes }`. No mutant is started after `minutes`. Throws for an
  * unknown option.
  *   npm run test:mutants -- "part of its text"
  *   npm run test:mutants -- --changed --minutes=15      packages that changed in the last day of commits

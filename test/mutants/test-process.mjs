@@ -1,5 +1,5 @@
-// A vitest that stays while mutants come and go, so that each costs the run of its test and not a start. It is a process of its
-// own because a mutant may never end. Started by run.mjs, in the copy of the packages.
+// A vitest process that stays while mutants come and go, so that each costs only the run of its test and not a start. It is a separate
+// process, because a mutant may never end. Started by run.mjs, in the copy of the packages.
 import { join } from 'node:path';
 import { createVitest } from 'vitest/node';
 
@@ -13,8 +13,7 @@ const vitest = await createVitest('test', {
 });
 
 /**
- * Runs the tests of these files whose name matches, with new readings of the sources that changed. Answers the states of those
- * that ran.
+ * Runs the tests of these files whose name matches, after reading changed sources again. Answers the states of the tests that ran.
  */
 async function runTests({ files, pattern, changed }) {
   for (const file of changed) vitest.invalidateFile(join(copy, file));

@@ -1,5 +1,5 @@
-// An admission webhook that hangs, cuts connections, answers 10 MB or with a wrong uid, while other clients go on: they write what is
-// not the webhook's business, and read and watch everything.
+// An admission webhook that hangs, cuts connections, answers 10 MB or with a wrong uid, while other clients continue: they write objects
+// that do not concern the webhook, and read and watch everything.
 import { isStatusError } from '@kapstan/api';
 import { ValidatingWebhookConfiguration } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { ConfigMap, Secret } from '@kapstan/kinds/core/v1';
@@ -44,7 +44,7 @@ async function refusal(call: Promise<unknown>): Promise<string> {
   return error.message.replace(/https:[^?]*/, 'URL').replace(/uid="[^"]*"/, 'uid="…"');
 }
 
-/** Checks the work that must go on whatever the webhook does. */
+/** Checks the work that must continue whatever the webhook does. */
 async function expectOthersGoOn(): Promise<void> {
   const client = await cluster.connect();
   const name = `s-${serial++}`;

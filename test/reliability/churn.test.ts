@@ -17,7 +17,8 @@ const namespace = 'default';
 const minutesBetweenTokens = 4;
 // History lasts one to two intervals of five minutes.
 const minutesOfHistory = { least: 5, most: 10 };
-// 0.4 MiB of objects; ten minutes of history at 1.4 MiB each with its pages; half as much again for free pages.
+// The limit covers 0.4 MiB of objects, ten minutes of history at 1.4 MiB each with its pages, and half as much again
+// for free pages.
 const mostMebibytes = 24 * Math.max(1, writesPerMinute / 300);
 
 /**

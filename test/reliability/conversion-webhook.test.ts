@@ -1,4 +1,4 @@
-// A conversion webhook that hangs, cuts connections, answers wrongly or slowly, while other clients go on: they read and write the
+// A conversion webhook that hangs, cuts connections, answers wrongly or slowly, while other clients continue: they read and write the
 // stored version of the same kind, and another kind, and watch both.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -32,7 +32,7 @@ const success: Answer = ({ request: { uid, desiredAPIVersion, objects } }, respo
 };
 
 let answer: Answer = success;
-/** Called when the webhook has been asked. */
+/** Called when the webhook has received a request. */
 let onAsked: () => void = () => undefined;
 let asked: Promise<void>;
 let server: Server;
@@ -91,7 +91,7 @@ beforeEach(() => {
   });
 });
 
-/** Checks the work that must go on whatever the webhook does. */
+/** Checks the work that must continue whatever the webhook does. */
 async function expectOthersGoOn(): Promise<void> {
   const name = `m-${Math.random().toString(36).slice(2)}`;
   await client.create(ConfigMap, { metadata: { namespace, name }, data: { k: 'v' } });
@@ -117,7 +117,7 @@ const title = 'conversion webhook for example.com/v1, Kind=Widget ';
 describe('a conversion webhook', () => {
   it('that hangs holds only who reads the other version, for 30 s', async () => {
     answer = () => undefined;
-    // In process, because a client over HTTP would give up at the same time.
+    // The call is made in process, because a client over HTTP would give up at the same time.
     const hanging = failureOf(cluster.client.get(v2, { namespace, name: 'a' }));
     await asked;
     await expectOthersGoOn();

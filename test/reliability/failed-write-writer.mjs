@@ -1,5 +1,5 @@
-// Child of failed-write.test.ts. Runs with a limit on file sizes (ulimit -f), so that LMDB's write fails in the kernel
-// at some point, as on a full or broken disk. Prints the engine's errors.
+// Child of failed-write.test.ts. It runs with a limit on file sizes (ulimit -f), so that LMDB's write fails in the
+// kernel at some point, as on a full or broken disk, and prints the engine's errors.
 import { writeSync } from 'node:fs';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 

@@ -1,5 +1,5 @@
-// A write that the kernel refuses is final: nobody sees a revision that is not on disk, everything is refused from then
-// on, and the store opens again with all that was acknowledged.
+// A write that the kernel refuses is final: no reader sees a revision that is not on disk, everything is refused from
+// then on, and the store opens again with everything that was acknowledged.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

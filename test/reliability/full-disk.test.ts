@@ -1,5 +1,5 @@
-// A real file system that is full: writes get 507 and change nothing, reads continue, and writes work again when there
-// is room. Needs its own tmpfs, which only root may mount.
+// Tests a real file system that is full: writes get 507 and change nothing, reads continue, and writes work again when
+// there is room. The test needs its own tmpfs, which only root may mount.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// One suite for two transports: the same informer over HTTP, through a proxy that breaks things, and in process,
-// directly on the watch cache. Writers run while things break. Afterwards the cache must equal the server's state, and
+// One suite for two transports: the same informer over HTTP, through a proxy that causes failures, and in process,
+// directly on the watch cache. Writers run during the failures. Afterwards the cache must equal the server's state, and
 // the history must be complete.
 import { type DeepReadonly, isExpired, type ObjectKey, type ResourceClient, silentLogger } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
@@ -27,7 +27,7 @@ const key = (name: string): ObjectKey => `default/${name}` as ObjectKey;
 interface Disturbance {
   readonly name: string;
   readonly disturb: (scene: Scene) => Promise<void>;
-  /** Longest time that it may take, in milliseconds of virtual time. */
+  /** Maximum duration, in milliseconds of virtual time. */
   readonly withinMs: number;
   /**
    * `everyWrite`: the watch is resumed, so nothing may be skipped. `lastStates`: a relist may skip overwritten states.
@@ -254,7 +254,7 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, use
     expect(seen.seen.get('b')?.at(-1)).toMatchObject({ version: known?.metadata?.resourceVersion });
     expect(seen.problems(history, 'lastStates')).toEqual([]);
     expect(seen.errors.some(isExpired)).toBe(true);
-    // In process the watch meets a cache that is being filled (429); over HTTP the client itself retries.
+    // In process, the watch meets a cache that is being filled (429); over HTTP the client itself retries.
     expect(inOrder(seen.phases, ['syncing', 'live', 'stale', 'live'])).toBe(true);
   });
 
@@ -273,7 +273,7 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, use
     expect(seen.problems(history, 'lastStates')).toEqual([]);
   });
 
-  // Over HTTP/2 the ping of a connection that is silent for 30 s goes without an answer, 15 s long.
+  // Over HTTP/2, a connection that is silent for 30 s gets a ping, which stays unanswered for 15 s.
   const [aliveMs, deadMs] = transport.startsWith('over HTTP/2') ? [44_000, 17_000] : [89_000, 2000];
 
   it(`reopens a silent watch after ${(aliveMs + deadMs) / 1000} s and no sooner than after ${aliveMs / 1000}, without a list`, async () => {
@@ -327,7 +327,7 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, use
   });
 });
 
-/** Returns whether the wanted ones occur among the others, in this order. */
+/** Returns whether the wanted texts occur among the others, in this order. */
 function inOrder(all: readonly string[], wanted: readonly string[]): boolean {
   let next = 0;
   for (const one of all) if (one === wanted[next]) next++;

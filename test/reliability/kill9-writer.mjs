@@ -1,5 +1,5 @@
-// Child of kill9.test.ts: creates keys 64 at a time and prints each one when it is acknowledged, until it is killed.
-// Runs the built package, which is what users run.
+// Child of kill9.test.ts: creates keys 64 at a time and prints each one when it is acknowledged, until it is killed. It
+// runs the built package, as users do.
 import { writeSync } from 'node:fs';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 
@@ -14,7 +14,7 @@ async function writer() {
     next += 1;
     const key = `/registry/things/round-${round}/${String(next).padStart(6, '0')}`;
     const { succeeded, revision } = await engine.commit({ key, expectedRevision: 0, change: { type: 'put', value } });
-    // One system call writes it before anything else happens, so whatever the parent reads was acknowledged.
+    // One system call writes it before anything else happens, so everything that the parent reads was acknowledged.
     writeSync(1, `${succeeded ? 'acknowledged' : 'refused'} ${key} ${revision}\n`);
   }
 }

@@ -1,5 +1,5 @@
 // I10 and I11 under kill -9: no acknowledged write is lost, no revision is issued twice. The kernel survives a killed
-// process, so this says nothing about loss of power; see docs/decisions/0002-lmdb-layout.md.
+// process, so this does not test loss of power; see docs/decisions/0002-lmdb-layout.md.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// Leader election with real processes, real time and client-go's timings: one process is paused, one is told to end.
+// Tests leader election with real processes, real time and client-go's timings: one process is paused, one is told to
+// end.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -78,7 +79,7 @@ async function until(isReached: () => boolean, what: string, withinMs: number): 
   }
 }
 
-/** Starts a process that does not lead. Resolves when it has seen who does, from which its patience counts. */
+/** Starts a process that does not lead. Resolves when it has seen the leader, because its patience counts from then. */
 async function startStandby(identity: string): Promise<Worker> {
   const worker = start(identity);
   await until(() => worker.text().includes('New leader elected'), 'it sees the leader', 15_000);

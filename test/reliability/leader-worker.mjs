@@ -1,5 +1,5 @@
 // A process of leader-election.test.ts, one of several that want to work. While it leads, it writes its name into
-// ConfigMaps as fast as it can, through the reconcile's client. Prints a line for each event.
+// ConfigMaps as fast as it can, through the reconcile's client. It prints a line for each event.
 import { writeFileSync } from 'node:fs';
 import { resource } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';

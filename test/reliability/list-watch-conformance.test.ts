@@ -28,7 +28,7 @@ const fixture = (transport: Transport, watchCache: 'cached' | 'uncached') => asy
     delete: async (name) => void (await client.delete(testConfigMaps, { name, namespace: 'default' })),
     compact: async () => {
       await cluster.fault({ kind: '410' });
-      // The cache refills itself and refuses lists until then.
+      // The cache refills itself and refuses lists meanwhile.
       for (let isReady = false; !isReady; ) {
         await cluster.settle();
         isReady = await cluster.client.listPage(testConfigMaps, { resourceVersion: '0' }).then(

@@ -1,5 +1,5 @@
-// Memory that requests and watches take comes back: deleted large objects leave nothing behind, and data for clients
-// that do not read is bounded per user, over all of the user's watches (I5).
+// Tests that memory of requests and watches is freed again: deleted large objects leave nothing behind, and data for
+// clients that do not read is bounded per user, over all of the user's watches (I5).
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { setFlagsFromString } from 'node:v8';

@@ -98,8 +98,8 @@ describe('what hurts in controllers:', () => {
         const body = { status: { text: object.spec.text } };
         const write = () => own.patch(Echo, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
         const foreign = () => (round < 20 ? say(name, `round ${++round}`) : present(name));
-        // The other writer goes first in even rounds, we go first in odd ones; the cache has both writes before this
-        // run ends.
+        // The other writer writes first in even rounds, we do in odd ones; the cache has both writes before this run
+        // ends.
         const [first, second] = round % 2 === 0 ? [foreign, write] : [write, foreign];
         await first();
         const last = await second();

@@ -1,5 +1,5 @@
-// One test for each problem with the packages themselves: how they load, with what, and how much that takes. The SDK is
-// copied with its dependencies and nothing else, like an installation. docs/parity/pains.md has the list.
+// One test for each problem with the packages themselves: how they load, with which dependencies, and at what cost. The
+// SDK is copied with only its dependencies, like an installation. docs/parity/pains.md has the list.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -30,7 +30,7 @@ const sdk = ['@kapstan/client', '@kapstan/informers', '@kapstan/controller'];
 let folder: string;
 const manifests = new Map<string, PackageFile>();
 
-/** Installs a package and what it needs. */
+/** Installs a package and its dependencies. */
 function install(name: string): void {
   if (manifests.has(name)) return;
   const from = join(modules, name);
@@ -95,8 +95,8 @@ describe('what hurts in packages:', () => {
        const echo = controller(ConfigMap).reconcile(async () => undefined);
        const kinds = [connect, SharedInformer].map((each) => typeof each).join();
        const tell = (error) => console.log(kinds, parsed, echo.name, error.message.includes('/nowhere'));
-       // Awaited at the top level: it would hang if a chunk that run() loads waited for this one, which Rolldown causes
-       // when a package re-exports another's names.
+       // run() is awaited at the top level. It would hang if a chunk that run() loads waited for this one, which
+       // Rolldown causes when a package re-exports another's names.
        await run(echo, { kubeconfig: '/nowhere' }).catch(tell);`,
     );
     await build({

@@ -146,7 +146,7 @@ describe('what hurts in watches: connections:', () => {
     await cluster.fault({ kind: 'reset', match: 'watch' });
     await cluster.advance(1000);
     expect(wire.watches.map((query) => query.get('allowWatchBookmarks'))).toEqual(['true', 'true']);
-    // Writes elsewhere advance the informer's version, so that it never resumes from a compacted one.
+    // Writes elsewhere advance the informer's version, so it never resumes from a compacted one.
     const [before] = [informer.lastSyncResourceVersion];
     for (let at = 0; at < 5; at++)
       await cluster.client.create(ConfigMap, { metadata: { namespace: 'kube-system', name: `${at}` } });

@@ -1,5 +1,5 @@
-// Child of refused-page.test.ts: makes a dozen creates one after another and prints their outcomes. Runs the built
-// package.
+// Child of refused-page.test.ts: makes a dozen creates one after another and prints their outcomes. It runs the
+// built package.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 
 const outcomes = [];

@@ -25,7 +25,7 @@ const writer = fileURLToPath(new URL('refused-page-writer.mjs', import.meta.url)
 
 // The writer runs the built packages.
 beforeAll(() => requireBuilt(['api', 'storage', 'storage-lmdb']));
-// Earlier writes belong to opening the store, which then fails.
+// Earlier writes belong to the opening of the store, which would then fail.
 const refusedWrites = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 
 /** Returns undefined when the store could not be opened. */

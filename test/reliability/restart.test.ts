@@ -105,7 +105,7 @@ describe('a server that is killed and started again', () => {
     await until(() => cached().length === 3);
     const port = new URL(server.url).port;
     await kill();
-    // The server returns on another port, loses objects, then comes back on its own.
+    // The server returns on another port, loses objects, then comes back by itself.
     server = await start();
     const elsewhere = new Client(configOf(server));
     await elsewhere.delete(ConfigMap, { name: 'b', namespace: 'default' });

@@ -1,6 +1,6 @@
 // An SDK program under churn, for sdk-churn.test.ts: an informer with a work queue and a loop, a manager with a
-// controller, and an informer whose connection breaks, all over HTTP. Run with --expose-gc. Prints a line of JSON after
-// each round, and ends by itself if nothing is left open.
+// controller, and an informer whose connection breaks, all over HTTP. It needs --expose-gc, prints a line of JSON
+// after each round, and ends by itself unless something is left open.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { delay, isNotFound, resource, systemClock } from '@kapstan/api';
@@ -34,7 +34,7 @@ async function measure(name) {
   say({ name, heap: heapUsed, external, open, resources: process.getActiveResourcesInfo().length, warnings });
 }
 
-/** Runs the calls, 64 at once. */
+/** Runs the calls, 64 at a time. */
 async function each(count, call) {
   let next = 0;
   const work = async () => {

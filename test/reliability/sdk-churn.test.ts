@@ -59,7 +59,7 @@ describe('the SDK under churn', () => {
   it.each(['churn', 'reconnect'] as const)('keeps its heap flat: %s', (name) => {
     const [first, ...rest] = of(name);
     expect(rest).toHaveLength(3);
-    // 7,500 objects came and went since, so this allows less than 70 bytes for each.
+    // 7,500 objects came and went in the meantime, so this allows less than 70 bytes for each.
     expect(Math.max(...rest.map(({ heap }) => heap))).toBeLessThan((first?.heap ?? 0) + mebibyte / 2);
   });
 

@@ -16,7 +16,7 @@ const kills = 6;
 const writers = 8;
 const namespace = 'default';
 /**
- * Set KAPSTAN_SEED to repeat a run: the server is killed at the same points, but other requests may be under way then.
+ * Set KAPSTAN_SEED to repeat a run: the server is killed at the same points, but different requests may be under way.
  */
 const seed = Number(process.env.KAPSTAN_SEED ?? randomInt(1_000_000));
 
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 async function start(from: 'cache' | 'store'): Promise<void> {
-  // No control loops, so that the test alone writes objects.
+  // There are no control loops, so that only the test writes objects.
   const flags = ['--control-loops=none', `--watch-cache=${from === 'cache'}`];
   server = await startServeProcess({ dataDir, flags });
   client = new Client({ server: server.url, token: server.adminToken, tls: { caFile: server.caFile }, proxyUrl: '' });
@@ -46,7 +46,7 @@ async function kill(): Promise<void> {
   await client.close();
 }
 
-/** Records what was acknowledged, and the versions that anybody has seen. */
+/** Records the acknowledged writes, and the versions that any client has seen. */
 class Ledger {
   readonly acknowledged = new Map<string, string>();
   readonly problems: string[] = [];
@@ -68,7 +68,7 @@ class Ledger {
     this.see(name, resourceVersion);
   }
 
-  /** Notes a version. It belongs to one object for ever (I11). */
+  /** Records a version. It belongs to one object forever (I11). */
   see(name: string, resourceVersion: string): void {
     const owner = this.#owners.get(resourceVersion) ?? name;
     if (owner !== name) this.problems.push(`version ${resourceVersion} is that of ${owner} and of ${name}`);
@@ -83,7 +83,7 @@ class Ledger {
 
 const contentOf = (name: string): Record<string, string> => ({ name, payload: name.repeat(10) });
 
-/** Runs several writers until this many creates are acknowledged in all, then kills the server under them. */
+/** Runs several writers until this many creates are acknowledged in total, then kills the server under them. */
 async function writeAndKill(ledger: Ledger, until: number): Promise<void> {
   const newestBefore = ledger.newest;
   let isKilled = false;
@@ -97,7 +97,7 @@ async function writeAndKill(ledger: Ledger, until: number): Promise<void> {
         });
         ledger.acknowledge(metadata, newestBefore);
       } catch (error) {
-        // Without an answer the outcome is unknown, but a running server refuses none of these.
+        // Without an answer the outcome is unknown, but a running server refuses none of these writes.
         if (!isKilled || isStatusError(error)) throw error;
       }
       if (!isKilled && ledger.count >= until) {
@@ -110,7 +110,7 @@ async function writeAndKill(ledger: Ledger, until: number): Promise<void> {
   await kill();
 }
 
-/** Checks that each acknowledged create is stored as it was acknowledged. Resolves to the list's version and names. */
+/** Checks that each acknowledged create is stored as acknowledged. Resolves to the list's version and names. */
 async function checkStored(ledger: Ledger): Promise<{ readonly version: string; readonly names: ReadonlySet<string> }> {
   const names = new Set<string>();
   let version = '';
@@ -138,7 +138,7 @@ async function checkStored(ledger: Ledger): Promise<{ readonly version: string; 
   return { version, names };
 }
 
-/** A watch that resumes after each kill where it was, and sees every object once (I3). */
+/** A watch that resumes after each kill from its last version, and sees every object once (I3). */
 class ResumedWatch {
   readonly #seen = new Map<string, string>();
   readonly problems: string[] = [];
@@ -190,8 +190,8 @@ it('loses no acknowledged create to kill -9 and issues no version twice', {
   const watch = new ResumedWatch((await checkStored(ledger)).version);
   for (const [round, point] of [...points, creates].entries()) {
     await writeAndKill(ledger, point);
-    // A new process's cache knows nothing from before its start and says so, as kube-apiserver's does; the store knows
-    // it.
+    // A new process's cache knows nothing from before its start and reports this, as kube-apiserver's does; the store
+    // knows it.
     const from = round % 2 === 0 ? 'cache' : 'store';
     await start(from);
     const { names } = await checkStored(ledger);

@@ -1,4 +1,4 @@
-// The server ends a watcher that does not read at its limit of bytes, and nobody else notices (I5).
+// Tests that the server ends a watcher that does not read at its limit of bytes, without effect on other clients (I5).
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { setFlagsFromString } from 'node:v8';

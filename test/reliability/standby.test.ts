@@ -1,4 +1,4 @@
-// Two managers of one controller: what the standby keeps in memory, and what it does once it leads.
+// Two managers of one controller: the standby's memory use, and its work once it leads.
 import { silentLogger } from '@kapstan/api';
 import { controller, Manager } from '@kapstan/controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';

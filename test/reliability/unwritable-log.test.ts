@@ -1,5 +1,5 @@
-// A log that cannot be written neither ends the process nor delays it: a full disk, a reader that is gone, one that
-// does not read. Lines are dropped and counted, and reported when writing works again.
+// Tests that a log that cannot be written neither ends the process nor delays it: a full disk, a reader that is gone,
+// one that does not read. Lines are dropped and counted, and reported when writing works again.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';

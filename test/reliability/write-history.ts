@@ -67,7 +67,7 @@ export class WriteHistory {
     }
   }
 
-  /** Asks the server, once it is back, whether a write without an answer happened. */
+  /** Asks the server, once it is back, whether a write without an answer took effect. */
   async #lookUp(
     client: ResourceClient,
     clock: Clock,
@@ -134,7 +134,7 @@ export class ReadHistory {
     return [...this.seen].filter(([, seen]) => seen.some(({ isTombstone }) => isTombstone)).map(([name]) => name);
   }
 
-  /** Compares what was seen with what was written. Returns the problems; empty when there are none. */
+  /** Compares the observed changes with the writes. Returns the problems; empty when there are none. */
   problems(history: WriteHistory, completeness: 'everyWrite' | 'lastStates'): string[] {
     const names = new Set([...history.writes.keys(), ...this.seen.keys()]);
     return [...names].flatMap((name) => {

@@ -1,4 +1,4 @@
-// What the compiler knows of @kapstan/client: its verbs, streams and configuration.
+// Tests the types of @kapstan/client: its verbs, streams and configuration.
 import {
   type DeepReadonly,
   type ListResult,

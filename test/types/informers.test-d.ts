@@ -1,4 +1,4 @@
-// What the compiler knows of @kapstan/informers: what caches give, what handlers and streams are told.
+// Tests the types of @kapstan/informers: the contents of caches, and the arguments of handlers and streams.
 import type { DeepReadonly, ObjectEvent } from '@kapstan/api';
 import {
   conflateByKey,

@@ -1,4 +1,4 @@
-// What the compiler knows of @kapstan/testing and @kapstan/api/testing: a cluster in the test's process, and its clock.
+// Tests the types of @kapstan/testing and @kapstan/api/testing: a cluster in the test's process, and its clock.
 import type { Clock, ListerWatcher, ResourceClient } from '@kapstan/api';
 import { FakeListerWatcher, type TestConfigMap, VirtualClock } from '@kapstan/api/testing';
 import type { Client } from '@kapstan/client';

@@ -17,9 +17,9 @@ interface ReplayFile {
 type Reasons = Readonly<Record<string, string>>;
 
 interface NotYet {
-  /** Least number of steps that must pass, over all files. Only ever raised. */
+  /** Minimum number of steps that must pass, over all files. It is only ever raised. */
   readonly minimumPassedSteps: number;
-  /** Scenario files about something that is not there at all; they are not even replayed. */
+  /** Scenario files about features that do not exist here at all; they are not even replayed. */
   readonly notRun: Reasons;
   /** Scenario files of which some steps fail. */
   readonly files: Reasons;
@@ -33,8 +33,8 @@ const scenarios = readdirSync(`${golden}scenarios`).filter((name) => name.endsWi
 const notYet = JSON.parse(readFileSync(new URL('not-yet.json', import.meta.url), 'utf8')) as NotYet;
 
 /**
- * Files that need the server for themselves: they compact the store, compare versions of bookmarks or lists, which rise
- * with everybody's writes, or have a webhook for everything, which is asked about everybody's cluster-scoped objects.
+ * Files that need a separate server: they compact the store, compare versions of bookmarks or lists, which rise with
+ * all writes, or have a webhook for everything, which is called for all cluster-scoped objects.
  */
 const alone = scenarios.filter((name) =>
   /"compact": ?true|"bookmarks": ?"keep"|"\*\/\*"|\$\{(lrv\d+)\}.*\$\{\1\}/s.test(
@@ -42,11 +42,11 @@ const alone = scenarios.filter((name) =>
   ),
 );
 
-// No lease of APIServerIdentity, whose renewal every 10 s would raise versions that recorded steps compare; and no warnings
+// Turns off the lease of APIServerIdentity, whose renewal every 10 s would raise versions that recorded steps compare, and the warnings
 // about fields without effect, which a kube-apiserver does not have.
 const quiet = ['--control-loops=none', '--feature-gates=APIServerIdentity=false', '--warn-without-effect=false'];
 
-/** Files for a server with plug-ins that one for all files is started without, and what the replayer calls it. */
+/** Files for a server with plug-ins that the common server is started without, each with the replayer's name for it. */
 const otherPlugins: Readonly<Record<string, string>> = {
   'k-service-accounts.json': 'service-account-admission',
   'k-node-restriction.json': 'node-restriction',
@@ -85,9 +85,9 @@ function expectAsListed(scenario: string, result: ReplayFile): void {
 }
 
 export interface ReplayStore {
-  /** Flags that say where the store is. */
+  /** Flags that select the store. */
   readonly flags: readonly string[];
-  /** Scenario file → what the store cannot do for it. Those files are skipped. Default: none. */
+  /** Scenario file → the features that the store lacks for it. Those files are skipped. Default: none. */
   readonly cannot?: ReadonlyMap<string, string>;
 }
 

@@ -1,5 +1,5 @@
-// The recorded transcripts on an etcd: what a client sees does not depend on the store. The etcd is of the 3.6 line
-// where Go can build it, else the machine's own.
+// Replays the recorded transcripts on an etcd, because the answers to a client must not depend on the store. The etcd
+// is of the 3.6 line if Go can build it, otherwise the machine's own.
 import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { type EtcdProcess, findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { afterAll, describe, it } from 'vitest';
@@ -28,7 +28,7 @@ describe('golden transcripts on etcd', () => {
     return;
   }
   let etcd: EtcdProcess | undefined;
-  // Registered first, so that it runs after the server was closed.
+  // This clean-up is registered first, so that it runs after the server was closed.
   afterAll(() => etcd?.remove());
   replayTranscripts(async () => {
     [etcd] = await startEtcd({ binary });

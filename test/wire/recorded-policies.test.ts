@@ -120,7 +120,7 @@ async function makePolicy({ kind, policy, binding }: Pick<RecordedPolicy, 'kind'
   return { policy: created, binding: await create(`${plural}ybindings`, `${kind}Binding`, binding) };
 }
 
-/** Policies come into force in the order in which they were made, so the last ones tell of all. */
+/** Policies come into force in the order in which they were made, so the last ones are representative of all. */
 async function allInForce(): Promise<void> {
   const resourceRules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }];
   const matchConstraints = { resourceRules, objectSelector: { matchLabels: { last: 'yes' } } };
@@ -147,7 +147,7 @@ function isSeen({ body }: Received): boolean {
   return ((body.metadata as Json).labels as Json).seen === 'yes';
 }
 
-/** Asks again until it is so, up to a thousand times. */
+/** Repeats the check until it holds, up to a thousand times. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   for (let attempt = 0; attempt < 1000; attempt++) if (await isSo()) return;
   throw new Error('it never came about');

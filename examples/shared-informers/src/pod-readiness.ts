@@ -1,4 +1,4 @@
-// Stands in for scheduler and kubelet: a pod becomes Running and Ready a moment after it was created.
+// Simulates scheduler and kubelet: a pod becomes Running and Ready a moment after its creation.
 import { createHash } from 'node:crypto';
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';

@@ -1,4 +1,4 @@
-// Keeps as many pods as a ReplicaSet asks for: missing ones are created, surplus ones deleted.
+// Keeps the number of pods that a ReplicaSet specifies: missing ones are created, surplus ones deleted.
 import { type DeepReadonly, deepCopy, isNotFound, type ResourceClient } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import { ReplicaSet } from '@kapstan/kinds/apps/v1';

@@ -22,7 +22,9 @@ export async function createFoo(client: ResourceClient): Promise<void> {
   await unlessPresent(client.create(Foo, foo));
 }
 
-/** Scales 1 → 3 → 2, waiting for each in the Foo's status, then checks the owners of everything. Rejects with what is wrong. */
+/**
+ * Scales 1 → 3 → 2, waiting for each number in the Foo's status, then checks the owners of all objects. Rejects with the problem found.
+ */
 export async function scaleAndCheck(client: Client, signal: AbortSignal): Promise<void> {
   await waitForAvailable(client, 1, signal);
   for (const replicas of [3, 2]) {

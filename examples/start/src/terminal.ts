@@ -10,13 +10,13 @@ export function say(what: string, text: string): void {
   console.log(`${what.padEnd(14)} ${text}`);
 }
 
-/** Shows only warnings and errors; the events tell the rest. */
+/** Shows only warnings and errors; the events show everything else. */
 export const consoleLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
   warn: (message, fields) => say('warning', `${message} ${textOf(fields ?? {})}`),
   error: (message, fields) => {
-    // The second of two syncs in a row saw the cache's older Foo: the queue brings it back a moment later.
+    // The second of two consecutive syncs saw an older Foo in the cache; the queue repeats it a moment later.
     if (fields?.reason === 'Conflict') say('retry', `${fields.key}: ${(fields.error as Error).message}`);
     else say('error', `${message} ${textOf(fields ?? {})}`);
   },

@@ -1,6 +1,6 @@
 // Logging as a port: a message and plain fields. Secrets never go into fields.
 
-/** An error is in the field `error` as it was thrown, so a logger that writes JSON must read its message and stack. */
+/** An error is in the field `error` exactly as thrown, so a logger that writes JSON must read its message and stack. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Receives lines with fields. `console` is one. */

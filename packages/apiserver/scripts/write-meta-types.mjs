@@ -1,6 +1,6 @@
-// Writes facts/meta-types.json: of the facts of @kapstan/kinds what every API server speaks, whatever kinds it serves: metadata, Status,
-// options, discovery, and the Scale that a resource may have as a subresource. Run by hand after those facts changed:
-// node packages/apiserver/scripts/write-meta-types.mjs
+// Writes facts/meta-types.json: the part of the facts of @kapstan/kinds that every API server needs, whatever kinds it serves: metadata,
+// Status, options, discovery, and the Scale that a resource may have as a subresource. Run it by hand when those facts have changed: node
+// packages/apiserver/scripts/write-meta-types.mjs
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const facts = (name) => JSON.parse(readFileSync(new URL(`../../kinds/facts/${name}.json`, import.meta.url), 'utf8'));

@@ -36,7 +36,7 @@ export class Bookmarks<T extends KubernetesObject> {
   }
 
   /**
-   * Schedules a watcher. `deadlineMs` is the end of its request on the monotonic clock; a last bookmark goes out 2 s
+   * Schedules a watcher. `deadlineMs` is the end of its request on the monotonic clock; a last bookmark is sent 2 s
    * before.
    */
   add(watcher: CacheWatcher<T>, deadlineMs: number | undefined): void {

@@ -1,5 +1,5 @@
-// CacheEntry is what the indexed store holds of one object. CacheEvent is what the ring holds of a ChangeEvent of the
-// storage.
+// CacheEntry is the record of one object in the indexed store. CacheEvent is the record of a storage's ChangeEvent in
+// the ring.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { Attributes, ChangeEvent, Stored } from '@kapstan/storage';
 
@@ -13,7 +13,7 @@ export interface CacheEntry<T extends KubernetesObject> {
 export interface CacheEventInit<T extends KubernetesObject> {
   readonly key: string;
   readonly revision: Revision;
-  /** When the cache learned of the change, on the monotonic clock, in milliseconds. */
+  /** The time when the cache received the change, on the monotonic clock, in milliseconds. */
   readonly timeMs: number;
   /** State after the change; absent for a deletion. */
   readonly current?: CacheEntry<T> | undefined;
@@ -65,7 +65,7 @@ export class CacheEvent<T extends KubernetesObject> {
   }
 
   /**
-   * Returns the event for a watch that sees the change as this type. The last one is kept, since nearly all watches see
+   * Returns the event for a watch to which the change has this type. The last one is kept, since nearly all watches see
    * it alike. `ADDED` and `MODIFIED` need `current`.
    */
   as(type: ChangeEvent<T>['type']): ChangeEvent<T> {

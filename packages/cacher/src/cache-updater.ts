@@ -1,5 +1,5 @@
-// CacheUpdater brings what the feed reports into the cache, then tells the readers and watchers that wait for it. It
-// stands between feed.ts and watch-cache.ts, freshness.ts and dispatcher.ts; made by cacher.ts.
+// CacheUpdater puts the feed's reports into the cache, then notifies waiting readers and watchers. It connects feed.ts
+// with watch-cache.ts, freshness.ts and dispatcher.ts. Made by cacher.ts.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { ChangeEvent, Stored } from '@kapstan/storage';
 import type { CacheEntry } from './cache-entry.ts';
@@ -45,7 +45,7 @@ export class CacheUpdater<T extends KubernetesObject> implements FeedSink<T> {
     this.#freshness.advanced();
   }
 
-  // Atomic: the cache holds the change before a reader or a watcher hears of it (I2).
+  // Atomic: the cache holds the change before any reader or watcher is notified (I2).
   onChange(event: ChangeEvent<T>): void {
     this.#eventsReceived++;
     this.#cache.apply(event);

@@ -1,5 +1,5 @@
-// How one watcher turns objects and events into watch events. Covers cache_watcher_test, watch_cache_interval_test and
-// caching_object_test of the Go library, except for the parts about channels.
+// Tests how one watcher turns objects and events into watch events. Covers cache_watcher_test,
+// watch_cache_interval_test and caching_object_test of the Go library, except for the parts about channels.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod } from '@kapstan/api/testing';
 import { type Encoding, jsonEncoding, type StorageEvent, Stored } from '@kapstan/storage';

@@ -1,5 +1,5 @@
-// CacheWatcher is one watch on the cache: the present state if requested, then what the ring holds, then live events.
-// Driven by dispatcher.ts. Source: apiserver storage/cacher/cache_watcher.go and watch_cache_interval.go.
+// CacheWatcher is one watch on the cache: it sends the present state if requested, then events from the ring, then live
+// events. Driven by dispatcher.ts. Source: apiserver storage/cacher/cache_watcher.go and watch_cache_interval.go.
 import type { KubernetesObject, Logger, Revision } from '@kapstan/api';
 import {
   isEverything,
@@ -25,8 +25,8 @@ export interface WatchStart<T extends KubernetesObject> {
 }
 
 /**
- * Why the cache ended a watch: 'relist', it lists again; 'overrun', the history moved past the reader; 'failed', the
- * sink threw; 'refused', the watch could not begin; 'stopped', the cache was closed.
+ * The reason why the cache ended a watch: 'relist', it lists again; 'overrun', the history moved past the reader;
+ * 'failed', the sink threw; 'refused', the watch could not begin; 'stopped', the cache was closed.
  */
 export type EndReason = 'relist' | 'overrun' | 'failed' | 'refused' | 'stopped';
 
@@ -105,9 +105,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#noteBegun();
   }
 
-  /**
-   * Returns true when the ring has moved past this reader, which then has to resume from the last version that it saw.
-   */
+  /** Returns true when the ring has moved past this reader, which then has to resume from its last version. */
   isOverrun(ring: HistoryRing<T>): boolean {
     return this.#position < ring.start;
   }
@@ -119,8 +117,8 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
 
   /**
    * Sends up to `limit` objects or past events; returns how many it examined. The watcher goes live once it has
-   * everything before ring position `until`; live watchers have not been offered the events from there on. So no event
-   * is lost in between and none comes twice (I3).
+   * everything before ring position `until`, from which on live watchers have not been offered any event. So no event
+   * is lost in between and none is sent twice (I3).
    */
   catchUp(ring: HistoryRing<T>, { limit, until }: { readonly limit: number; readonly until: number }): number {
     let looked = this.#sendInitial(limit);
@@ -152,8 +150,8 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
 
   /**
    * Returns true when the watch began at this revision, caught up to it, or got a bookmark of it. Live events do not
-   * count. Source: cache_watcher.go process, and processInterval, which advances its version over past events, selected
-   * or not.
+   * count. Source: cache_watcher.go process, and processInterval, which advances the version even over past events that
+   * are not selected.
    */
   knowsRevision(revision: Revision): boolean {
     return revision <= this.#after || revision <= this.#knows;
@@ -173,7 +171,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#close();
   }
 
-  /** Closes the watch for a reason and tells the sink, with or without an error. */
+  /** Closes the watch for a reason and notifies the sink, with or without an error. */
   end(reason: EndReason, error?: Error): void {
     if (this.#isClosed) return;
     this.#close(reason);

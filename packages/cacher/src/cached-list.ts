@@ -41,7 +41,7 @@ interface Candidates<T extends KubernetesObject> {
 
 /**
  * Lists the state at the requested revision, or at the cache's present one. Later changes do not show, however long the
- * filter takes. Undefined when the state at that revision is no longer known.
+ * filter takes. Returns undefined when the state at that revision is no longer known.
  */
 export async function listFromCache<T extends KubernetesObject>(
   cache: WatchCache<T>,
@@ -53,7 +53,7 @@ export async function listFromCache<T extends KubernetesObject>(
   const candidates = candidatesOf(cache, call);
   if (candidates === undefined) return undefined;
   const { entries, index } = candidates;
-  // A client that accepts any version gets the whole list, and so the whole rest of one. Source: cacher.go
+  // A client that accepts any version gets the whole list, or the whole rest of one. Source: cacher.go
   // computeListLimit.
   const limit = recursive && resourceVersion !== '0' ? Math.max(0, predicate.limit) : 0;
   const page = await take(entries, predicate, limit);
@@ -78,7 +78,8 @@ function candidatesOf<T extends KubernetesObject>(
     const entries = cache.stateAt(revision, range);
     return entries === undefined ? undefined : { entries, index: '' };
   }
-  // As in kube-apiserver, later pages do not use the index: a page must end at the same key with and without it.
+  // As in kube-apiserver, later pages do not use the index, because a page must end at the same key with and without
+  // it.
   for (const field of fromKey === undefined ? indexedFields : []) {
     const value = options.predicate.fields.exactValue(field);
     const found = value === undefined ? undefined : cache.store.byField(field, value, range);
@@ -122,8 +123,8 @@ function pageEnd<T extends KubernetesObject>(
   page: { readonly lastKey: string; readonly limit: number; readonly count: number },
 ): Parameters<typeof nextPage>[0] {
   const everything = isEverything(call.options.predicate);
-  // As in kube-apiserver, whose cache gets the prefix without its slash: its tokens continue at "/ns/name", the store's
-  // at "ns/name".
+  // The slash is dropped as in kube-apiserver: tokens of its cache continue at "/ns/name", tokens of its store at
+  // "ns/name".
   const prefix = call.key.slice(0, -1);
   return { lastKey: page.lastKey, prefix, revision, limit: page.limit, count: page.count, everything };
 }

@@ -1,4 +1,4 @@
-// CacherInspection is what people and metrics see of a cacher. Made by cacher.ts, shown by cacher-metrics.ts.
+// CacherInspection is the view of a cacher for people and metrics. Made by cacher.ts, shown by cacher-metrics.ts.
 
 import type { HistogramCounts } from '@kapstan/api/internal';
 import type { EndReason } from './cache-watcher.ts';
@@ -30,12 +30,12 @@ export interface CacherCounters {
   readonly lists: readonly ListCounts[];
   /** Comparisons with the storage below, by outcome. */
   readonly consistencyChecks: Readonly<Record<ConsistencyStatus, number>>;
-  /** How often the history grew and shrank. */
+  /** Number of times that the history grew and shrank. */
   readonly historyIncreases: number;
   readonly historyDecreases: number;
 }
 
-/** What a {@link Cacher} does now, for people who look. */
+/** The present activity of a {@link Cacher}, for people. */
 export interface CacherInspection {
   readonly state: 'pending' | 'ready' | 'stopped';
   readonly revision: number;
@@ -50,7 +50,7 @@ export interface CacherInspection {
     readonly oldestRevision: number;
     readonly newestRevision: number;
   };
-  /** Revisions at which lists of the past are answered from memory. Undefined: none. */
+  /** Revisions at which lists of the past are answered from memory. Undefined = none. */
   readonly pastStates: { readonly oldest: number; readonly newest: number } | undefined;
   readonly watchers: number;
   readonly watchersByScope: readonly WatcherScope[];

@@ -1,6 +1,6 @@
-// The counters of cachers under kube-apiserver's metric names, as data: no package below the server depends on a
-// metrics library. Whoever serves /metrics uses them. apiserver_terminated_watchers_total belongs to the HTTP layer,
-// which alone sees slow clients. Source: apiserver storage/cacher/metrics.
+// The counters of cachers under kube-apiserver's metric names. They are plain data, because no package below the server
+// depends on a metrics library. The code that serves /metrics uses them. apiserver_terminated_watchers_total belongs to
+// the HTTP layer, which alone sees slow clients. Source: apiserver storage/cacher/metrics.
 import type { HistogramCounts, MetricFamily } from '@kapstan/api/internal';
 import type { CacherInspection } from './cacher-inspection.ts';
 

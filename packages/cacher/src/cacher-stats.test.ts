@@ -1,5 +1,4 @@
-// The cacher's sizes are those of the newest state, or none. In the Go library the store estimates them from the cacher's
-// keys.
+// The cacher's sizes describe the newest state, or are absent. In the Go library the store estimates them from the cacher's keys.
 import { isTooLargeResourceVersion } from '@kapstan/api';
 import { settle } from '@kapstan/api/testing';
 import { keyOf, podOf } from '@kapstan/storage/testing';

@@ -1,12 +1,12 @@
-// Publishes reads of the watch cache beside the calls of stores, for the traces of requests. Used by cacher.ts. Source:
-// apiserver storage/cacher (delegator.go, cacher.go), whose names and attributes these are.
+// Publishes reads of the watch cache, as stores publish their calls, for the traces of requests. Used by cacher.ts.
+// Source, also of names and attributes: apiserver storage/cacher (delegator.go, cacher.go).
 import { channel } from 'node:diagnostics_channel';
 import type { Clock } from '@kapstan/api';
 import { type SpanAttributes, type StoreSpan, storeChannelName } from '@kapstan/storage';
 
 const finished = channel(storeChannelName);
 
-/** True when somebody listens. */
+/** True when the calls have a subscriber. */
 export function isTraced(auditId: string | undefined): boolean {
   return auditId !== undefined && finished.hasSubscribers;
 }

@@ -1,4 +1,4 @@
-// Watches over the whole Cacher. Covers those of cacher_whitebox_test of the Go library.
+// Tests watches over the whole Cacher. Covers the watches of cacher_whitebox_test of the Go library.
 import { isExpired, isTooManyRequests } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { StorageError } from '@kapstan/storage';
@@ -176,7 +176,7 @@ describe('a watch on a Cacher', () => {
     const slow = bench.watch();
     const quick = bench.watch();
     await settle();
-    // A slow sink closes its own watch: HTTP does so when unsent bytes pile up.
+    // A slow sink closes its own watch, as HTTP does when unsent bytes pile up.
     slow.onEach = () => slow.close();
     await bench.createAll('a', 'b', 'c');
     expect(await quick.received(3)).toHaveLength(3);

@@ -47,7 +47,7 @@ import { Readiness, stoppedError } from './readiness.ts';
 import { WatchCache } from './watch-cache.ts';
 import { watchStart } from './watch-start.ts';
 
-/** Options of a {@link Cacher}: how much history it keeps, by time, count and bytes. */
+/** Options of a {@link Cacher}: the amount of history that it keeps, by time, count and bytes. */
 export interface CacherOptions<T extends KubernetesObject> {
   /** The storage to cache. Closing the cacher does not close it. */
   readonly storage: Storage<T>;
@@ -55,10 +55,10 @@ export interface CacherOptions<T extends KubernetesObject> {
   readonly keyPrefix?: string | undefined;
   /** Must be the same as in the storage below: "/pods". */
   readonly resourcePrefix: string;
-  /** What it caches, in traces. Default: the resource prefix without its slash. */
+  /** Name of the cached resource in traces. Default: the resource prefix without its slash. */
   readonly groupResource?: GroupResource | undefined;
   /**
-   * Returns the labels and fields that selectors look at. Called once per object; the predicates' own function is not
+   * Returns the labels and fields that selectors read. Called once per object; the predicates' own function is not
    * used.
    */
   readonly getAttributes: GetAttributes<T>;
@@ -66,7 +66,7 @@ export interface CacherOptions<T extends KubernetesObject> {
   readonly indexedFields?: readonly string[] | undefined;
   /** Time for which events stay available to watches that resume, in milliseconds. At least 75 000, the default. */
   readonly historyWindowMs?: number | undefined;
-  /** Least number of events for which there is room. Default 100. */
+  /** Minimum number of events for which there is room. Default 100. */
   readonly minHistory?: number | undefined;
   /**
    * Number of events for which there is room at first, `minHistory` to 102 400 (twice as many for twice the window). A
@@ -74,12 +74,12 @@ export interface CacherOptions<T extends KubernetesObject> {
    */
   readonly initialHistory?: number | undefined;
   /**
-   * Most bytes of past states kept for watches that resume, even if they are younger than the window.
+   * Maximum number of bytes of past states kept for watches that resume, even if they are younger than the window.
    * Default 33 554 432.
    */
   readonly maxHistoryBytes?: number | undefined;
   /**
-   * Least time between two comparisons with the storage below, in milliseconds. Up to half of it is added at random.
+   * Minimum time between two comparisons with the storage below, in milliseconds. Up to half of it is added at random.
    * 0 = no comparisons. Default 300 000.
    */
   readonly consistencyPeriodMs?: number | undefined;
@@ -306,7 +306,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
 
   /**
    * Refuses watches from before this revision from now on; running watches continue. Call it when the store below was
-   * compacted: a manual compaction is meant to remove the past everywhere.
+   * compacted, because a manual compaction is meant to remove the past everywhere.
    */
   forgetBefore(revision: Revision): void {
     this.#cache.forgetBefore(revision);
@@ -376,7 +376,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   async #begin(watcher: CacheWatcher<T>, options: StorageWatchOptions<T>, asked: Revision): Promise<void> {
     const context = { cache: this.#cache, freshness: this.#freshness, storage: this.#storage };
     const takeStart = await watchStart(context, { key: watcher.key, options, asked });
-    // The client closed it, or a relist did: events may be missing, so the client has to ask again.
+    // The client or a relist closed it. Events may be missing, so the client has to ask again.
     if (watcher.isClosed) return;
     watcher.begin(takeStart());
     this.#dispatcher.start(watcher);

@@ -1,5 +1,5 @@
-// ConsistencyChecker compares at intervals what the cache holds with what the storage below holds at the same revision.
-// Owned by cacher.ts. Source: apiserver storage/cacher (consistencyChecker).
+// ConsistencyChecker periodically compares the cache with the storage below at the same revision. Owned by cacher.ts.
+// Source: apiserver storage/cacher (consistencyChecker).
 
 import {
   type CancelTimer,
@@ -28,7 +28,7 @@ export interface ConsistencyCheckerOptions<T extends KubernetesObject> {
   readonly prefix: string;
   /** Returns whether the cache may answer. While it may not, a check is an error and changes nothing. */
   readonly isReady: () => boolean;
-  /** Least time between two checks, in milliseconds. Up to half of it is added at random. 0 = no checks. */
+  /** Minimum time between two checks, in milliseconds. Up to half of it is added at random. 0 = no checks. */
   readonly periodMs: number;
   readonly clock: Clock;
   readonly random: () => number;
@@ -61,7 +61,7 @@ export class ConsistencyChecker<T extends KubernetesObject> {
   /** Runs one check now. While cache and storage differ, past states are read from the storage. */
   async check(): Promise<ConsistencyStatus> {
     const status = await this.#compare().catch((error: unknown): ConsistencyStatus => {
-      // The revision of an idle resource may be compacted before a progress report advances the cache: that is no
+      // The revision of an idle resource may be compacted before a progress report advances the cache. That is not a
       // fault.
       const level = isExpired(error) ? 'debug' : 'warn';
       if (!this.#abort.signal.aborted)

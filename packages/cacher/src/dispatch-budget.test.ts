@@ -14,7 +14,7 @@ import { HistoryRing } from './history-ring.ts';
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1);
 
-/** A clock that advances when the work says so. */
+/** A clock that advances when the simulated work says so. */
 class WorkClock implements Clock {
   nowMs = 0;
   readonly now = (): number => this.nowMs;
@@ -86,7 +86,7 @@ describe('the budget of a Dispatcher', () => {
     await nextTurn();
     write(25);
     expect([seen, dispatcher.backlog]).toEqual([upTo(turnMs), 25 - turnMs]);
-    // A bookmark now would overtake the waiting events.
+    // A bookmark at this point would overtake the waiting events.
     expect(dispatcher.reached(25 as Revision)).toBe(0);
     await nextTurn();
     expect([seen, dispatcher.backlog]).toEqual([upTo(2 * turnMs), 25 - 2 * turnMs]);
@@ -131,7 +131,7 @@ describe('the budget of a Dispatcher', () => {
     const original = watcher.offer.bind(watcher);
     watcher.offer = (event) => {
       original(event);
-      // While this sink runs, more events come than the ring holds.
+      // While this sink runs, more events arrive than the ring holds.
       if (isFirst) {
         isFirst = false;
         write(30);

@@ -1,4 +1,4 @@
-// Dispatcher delivers each event to the watchers that it concerns, and lets new watchers catch up in slices. It stands
+// Dispatcher delivers each event to the watchers that it concerns, and lets new watchers catch up in slices. It sits
 // between watch-cache.ts and cache-watcher.ts. Source: apiserver storage/cacher/cacher.go (dispatchEvents).
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
 import { DurationHistogram, onNextTurn, turnMs } from '@kapstan/api/internal';
@@ -35,7 +35,7 @@ export interface WatcherScope {
   readonly watchers: number;
   /** Watchers that have not begun yet or still read past events. */
   readonly catchingUp: number;
-  /** Largest number of objects and events that one of them has yet to examine. */
+  /** The largest number of objects and events that one watcher has yet to examine. */
   readonly behind: number;
 }
 
@@ -57,11 +57,11 @@ export class Dispatcher<T extends KubernetesObject> {
   readonly #fields: readonly string[];
   readonly #index: WatcherIndex<T>;
   readonly #watchers = new Set<CacheWatcher<T>>();
-  /** Watchers that catch up, with the time of their start. */
+  /** Watchers that are catching up, with the time of their start. */
   readonly #catchingUp = new Map<CacheWatcher<T>, number>();
   /** Watchers whose readers are too slow for their initial events. */
   readonly #heldBack = new Set<CacheWatcher<T>>();
-  // Invariant: live watchers were offered every event before this ring position, and none from it on.
+  // Invariant: live watchers were offered every event before this ring position, and none from this position on.
   #next: number;
   #isDelivering = false;
   #isTurnOpen = false;
@@ -114,12 +114,12 @@ export class Dispatcher<T extends KubernetesObject> {
     return [...scopes.values()];
   }
 
-  /** Adds a watcher that has not begun, so that it ends with the others. */
+  /** Adds a watcher that has not begun, so that it ends together with the others. */
   register(watcher: CacheWatcher<T>): void {
     this.#watchers.add(watcher);
   }
 
-  /** Lets a registered watcher that has begun catch up, from the next turn on. */
+  /** Lets a registered watcher that has begun catch up, starting in the next turn. */
   start(watcher: CacheWatcher<T>): void {
     this.#catchingUp.set(watcher, this.#clock.monotonicNow());
     this.#openTurn();
@@ -185,7 +185,7 @@ export class Dispatcher<T extends KubernetesObject> {
     }
   }
 
-  /** Ends the live watchers that the ring moved past, since silence would hide a gap. */
+  /** Ends the live watchers that the ring has moved past, because silence would hide a gap. */
   #endLive(): void {
     this.#next = this.#ring.end;
     for (const watcher of this.#watchers) if (watcher.isLive) watcher.end('overrun');
@@ -211,7 +211,7 @@ export class Dispatcher<T extends KubernetesObject> {
   #pump(): void {
     const begin = this.#clock.monotonicNow();
     for (const [watcher, startedMs] of this.#catchingUp) {
-      // Re-added below, so the loop returns to it after the others while the budget lasts.
+      // The watcher is added again below, so the loop returns to it after the others while the budget lasts.
       this.#catchingUp.delete(watcher);
       if (watcher.isOverrun(this.#ring)) {
         watcher.end('overrun');

@@ -1,5 +1,5 @@
-// How the cache lists and watches its storage. Covers lister_watcher_test and TestReflectorForWatchCache of the Go
-// library.
+// Tests how the cache lists and watches its storage. Covers lister_watcher_test and TestReflectorForWatchCache of the
+// Go library.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { formatRevision } from '@kapstan/api/internal';
 import { pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';

@@ -1,5 +1,5 @@
-// Feed lists and watches the storage below and keeps at it. It is a driver of the list/watch machine of `api`, as the
-// informers' reflector is. A Storage is below it, cache-updater.ts above. Source: apiserver
+// Feed lists and watches the storage below, again after every failure. It is a driver of the list/watch machine of
+// `api`, as the informers' reflector is. A Storage is below it, cache-updater.ts above. Source: apiserver
 // storage/cacher/cacher.go (startCaching) and lister_watcher.go.
 import {
   type CancelTimer,
@@ -52,9 +52,9 @@ export interface FeedSink<T extends KubernetesObject> {
   /** Delivers the whole state after a list: the entries that {@link onListed} returned. */
   onReplace(entries: readonly CacheEntry<T>[], revision: Revision): void;
   onChange(event: ChangeEvent<T>): void;
-  /** Says that everything up to the revision has been reported. */
+  /** Reports that everything up to the revision has been reported. */
   onProgress(revision: Revision): void;
-  /** Says that the watch broke and cannot be resumed: events may be missed until the next {@link onReplace}. */
+  /** Reports that the watch broke and cannot be resumed, so events may be missed until the next {@link onReplace}. */
   onLost(): void;
   onError(error: unknown): void;
 }
@@ -146,7 +146,9 @@ export class Feed<T extends KubernetesObject> implements StorageWatchSink<T> {
     }
   }
 
-  /** Lists at the newest revision, whatever the machine asks for, because the cache must not go back in time. */
+  /**
+   * Lists at the newest revision, whatever version the machine asks for, because the cache must not go back in time.
+   */
   #list(effect: Extract<ListWatchEffect, { type: 'list' }>): void {
     if (effect.continue === undefined) {
       this.#staged = [];
@@ -189,12 +191,12 @@ export class Feed<T extends KubernetesObject> implements StorageWatchSink<T> {
     try {
       this.#watch = this.#options.storage.watch(this.#options.prefix, options, this);
     } catch (error) {
-      // Deferred, because the effects of the machine's last step are still being performed.
+      // The input is deferred, because the effects of the machine's last step are still being performed.
       queueMicrotask(() => this.#input({ type: 'watchFailed', failure: failureOf(error) }));
     }
   }
 
-  // The storage calls the next two.
+  // The storage calls the next two methods.
 
   onEvent(event: StorageEvent<T>): void {
     if (event.type === 'BOOKMARK') {
@@ -224,7 +226,8 @@ export class Feed<T extends KubernetesObject> implements StorageWatchSink<T> {
   #keepAskingForProgress(): void {
     this.#cancelProgress = this.#options.clock.setBackgroundTimer(() => {
       this.#keepAskingForProgress();
-      // A storage may learn late that it supports them, for example when an etcd member reports its version only now.
+      // A storage may learn late that it supports progress requests, for example when an etcd member reports its
+      // version.
       if (this.#state.phase !== 'watching' || !this.#options.storage.supportsProgressRequests) return;
       if (!this.#asksForProgress) {
         this.#asksForProgress = true;

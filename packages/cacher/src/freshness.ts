@@ -23,7 +23,7 @@ export interface FreshnessOptions {
   /** Returns the revision that the cache has reached. */
   readonly current: () => Revision;
   /**
-   * Asks the storage below to report its progress. Called at once, then every 100 ms while anyone waits. Must not
+   * Asks the storage below to report its progress. Called at once, then every 100 ms while a reader waits. Must not
    * throw.
    */
   readonly requestProgress: () => void;
@@ -48,11 +48,11 @@ export class Freshness {
 
   /**
    * Resolves when the cache has the revision (0: at once); rejects with 504 after 3 s. Ignores the request's signal.
-   * `asked` is the version as the client wrote it, which may be too long for a number.
+   * `asked` is the version as the client sent it, which may be too long for a number.
    */
   wait(revision: Revision, asked: string = String(revision)): Promise<void> {
     if (this.#options.current() >= revision) return Promise.resolve();
-    // It was closed while the reader asked the storage for its revision: the cache will not advance any more.
+    // The cache was closed while the reader asked the storage for its revision, so it will not advance any more.
     if (this.#closedWith !== undefined) return Promise.reject(this.#closedWith);
     return new Promise((resolve, reject) => {
       const cancelTimer = this.#options.clock.setTimer(() => this.#onTimeout(waiter), maxWaitMs);

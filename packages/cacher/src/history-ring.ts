@@ -12,19 +12,21 @@ const defaultHistoryBytes = 33_554_432;
 const oldBytes = 1_048_576;
 
 export interface HistoryRingOptions {
-  /** Time for which an event should stay, in milliseconds. At least 75 000, the default. */
+  /** Time for which an event should be kept, in milliseconds. At least 75 000, the default. */
   readonly windowMs?: number | undefined;
-  /** Least number of slots. Default 100. */
+  /** Minimum number of slots. Default 100. */
   readonly minCapacity?: number | undefined;
   /** Number of slots at first, within the bounds. Default `minCapacity`. */
   readonly initialCapacity?: number | undefined;
   /** Largest number of slots. Default 102 400, doubled as often as the window is. */
   readonly maxCapacity?: number | undefined;
-  /** Most bytes of past states that the events keep, whatever the window. Default 32 MiB. */
+  /** Maximum number of bytes of past states that the events keep, whatever the window. Default 32 MiB. */
   readonly maxBytes?: number | undefined;
 }
 
-/** Called with each event that was dropped for room, the oldest first. {@link HistoryRing.clear} does not call it. */
+/**
+ * Called with each event that was dropped to make room, the oldest first. {@link HistoryRing.clear} does not call it.
+ */
 export type OnDropped<T extends KubernetesObject> = (event: CacheEvent<T>) => void;
 
 /**
@@ -50,8 +52,8 @@ export class HistoryRing<T extends KubernetesObject> {
   readonly #maxCapacity: number;
   readonly #maxBytes: number;
   /**
-   * Returns the position of the first event that live watchers have not been offered. From there on no event is dropped
-   * for its bytes.
+   * Returns the position of the first event that live watchers have not been offered. Later events are never dropped
+   * because of their bytes.
    */
   unread: () => number = () => this.#end;
   readonly #onDropped: OnDropped<T>;
@@ -64,7 +66,7 @@ export class HistoryRing<T extends KubernetesObject> {
   #increases = 0;
   #decreases = 0;
 
-  /** Throws TypeError when the least capacity is above the largest. */
+  /** Throws TypeError when the minimum capacity is above the maximum. */
   constructor(options: HistoryRingOptions = {}, onDropped: OnDropped<T> = () => undefined) {
     this.#onDropped = onDropped;
     this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
@@ -88,7 +90,7 @@ export class HistoryRing<T extends KubernetesObject> {
     return this.#maxCapacity;
   }
 
-  /** How often the ring grew and shrank. */
+  /** Number of times that the ring grew and shrank. */
   get resizes(): { readonly increases: number; readonly decreases: number } {
     return { increases: this.#increases, decreases: this.#decreases };
   }
@@ -126,7 +128,7 @@ export class HistoryRing<T extends KubernetesObject> {
     return this.#hasEvicted;
   }
 
-  /** Returns the event at a position; undefined when it was dropped or is yet to come. */
+  /** Returns the event at a position; undefined when it was dropped or does not exist yet. */
   at(position: number): CacheEvent<T> | undefined {
     return position < this.#start || position >= this.#end ? undefined : this.#slots[position % this.capacity];
   }
@@ -141,15 +143,18 @@ export class HistoryRing<T extends KubernetesObject> {
   }
 
   /**
-   * Drops events older than the window, except for a small rest. Call it from time to time, because nothing else drops
-   * them while no new events come.
+   * Drops events older than the window, except for a few. Call it from time to time, because nothing else drops them
+   * while there are no new events.
    */
   trim(nowMs: number): void {
     const oldestMs = nowMs - this.#windowMs;
     while (this.#bytes > oldBytes && this.#mayDrop && this.#timeAt(this.#start) < oldestMs) this.#dropOldest();
   }
 
-  /** Whether the oldest event may be dropped. The newest one stays: the ring has to know where its history begins. */
+  /**
+   * True if the oldest event may be dropped. The newest one stays, because the ring has to know where its history
+   * begins.
+   */
   get #mayDrop(): boolean {
     return this.size > 1 && this.#start < this.unread();
   }

@@ -14,13 +14,13 @@ const surrogateOrAbove = /[\ud800-\uffff]/;
 export class IndexedStore<T extends KubernetesObject> {
   readonly #byKey = new Map<string, CacheEntry<T>>();
   readonly #indexes: ReadonlyMap<string, Map<string, Set<string>>>;
-  // Invariant: no chunk is empty, and all keys of a chunk come before those of the next.
+  // Invariant: no chunk is empty, and all keys of a chunk precede the keys of the next.
   #chunks: CacheEntry<T>[][] = [];
   #storedBytes = 0;
   // UTF-16 and UTF-8 order differ only for characters from U+D800 on; with such a key, keys are compared as bytes.
   #compare: (a: string, b: string) => number = compareText;
 
-  /** `indexedFields` are the fields by whose value {@link byField} finds entries. */
+  /** `indexedFields` are the fields by whose values {@link byField} finds entries. */
   constructor(indexedFields: readonly string[] = []) {
     this.#indexes = new Map(indexedFields.map((field) => [field, new Map()]));
   }
@@ -98,7 +98,8 @@ export class IndexedStore<T extends KubernetesObject> {
   }
 
   /**
-   * Returns the entries of the range whose indexed field has this value, in order. Undefined: the field is not indexed.
+   * Returns the entries of the range whose indexed field has this value, in order. Undefined = the field is not
+   * indexed.
    */
   byField(
     field: string,
@@ -153,12 +154,12 @@ export class IndexedStore<T extends KubernetesObject> {
     }
   }
 
-  /** Returns the index of the first chunk whose last key is not before this one. */
+  /** Returns the index of the first chunk whose last key is this key or a later one. */
   #chunkOf(key: string): number {
     return firstIndex(this.#chunks.length, (i) => this.#compare(this.#chunks[i]?.at(-1)?.key ?? '', key) >= 0);
   }
 
-  /** Returns the index of a chunk's first entry whose key is not before this one. */
+  /** Returns the index of a chunk's first entry whose key is this key or a later one. */
   #indexIn(chunk: readonly CacheEntry<T>[], key: string): number {
     return firstIndex(chunk.length, (i) => this.#compare(chunk[i]?.key ?? '', key) >= 0);
   }
@@ -171,7 +172,8 @@ export function fieldOf<T extends KubernetesObject>(entry: CacheEntry<T>, field:
 }
 
 /**
- * Returns the first of 0..length-1 for which the test holds, else length. The test must hold for all after the first.
+ * Returns the first of 0..length-1 for which the test holds, otherwise length. If the test holds for one, it must hold
+ * for all later ones.
  */
 function firstIndex(length: number, test: (index: number) => boolean): number {
   let low = 0;

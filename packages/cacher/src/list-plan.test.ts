@@ -19,10 +19,7 @@ interface Row {
   readonly continue?: keyof typeof tokens;
 }
 
-/**
- * Plans a list. `past` says which past revisions are known: those from 5 on, none, or none because they are not
- * trusted.
- */
+/** Plans a list. `past` lists the known past revisions: from 5 on, none, or none because they are not trusted. */
 function plan(
   row: Row,
   recursive: boolean,
@@ -59,7 +56,7 @@ describe('planList (ShouldDelegateList)', () => {
     [{ resourceVersion: '7', match: 'Exact', limit: 5 }, 'exact 7', 'exact 7'],
     [{ resourceVersion: '4', match: 'Exact' }, 'storage', 'storage'],
     [{ resourceVersion: '4', limit: 5 }, 'storage', 'storage'],
-    // Only a cache that gets progress reports can tell when a future revision has come.
+    // Only a cache that gets progress reports can tell when a future revision has been reached.
     [{ resourceVersion: '9', match: 'Exact' }, 'exact 9', 'storage'],
     [{ resourceVersion: '9', limit: 5 }, 'exact 9', 'storage'],
     [{ resourceVersion: '0', match: 'NotOlderThan' }, 'present', 'present'],

@@ -5,7 +5,9 @@ import type { ListPosition, StorageListOptions } from '@kapstan/storage';
 
 export type ListPlan =
   | { readonly source: 'storage' }
-  /** The cache answers with its state: `present`, at least at the requested version; `newest`, at the storage's newest revision. */
+  /**
+   * The cache answers with its state: `present` = at the requested version or later; `newest` = at the storage's newest revision.
+   */
   | { readonly source: 'cache'; readonly state: 'present' | 'newest' }
   /** The cache answers with the state at this revision, once it has reached it. */
   | { readonly source: 'cache'; readonly state: 'exact'; readonly revision: Revision };
@@ -15,7 +17,7 @@ export interface ListSupport {
   readonly progressRequests: boolean;
   /** The revision that the cache has reached. */
   readonly revision: Revision;
-  /** False when past states must not be trusted, whatever `knowsState` says. */
+  /** False when past states must not be trusted, whatever `knowsState` returns. */
   readonly pastStates: boolean;
   /** Returns true when the cache knows its state at the revision, which is not above its own. */
   knowsState(revision: Revision): boolean;

@@ -1,6 +1,6 @@
-// Which lists reach the storage below, and what lists cost. Covers TestShouldDelegateList, TestLists with snapshots,
-// TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics, TestComputeListLimit and
-// TestListIndexer of the Go library.
+// Tests which lists reach the storage below, and the cost of lists. Covers TestShouldDelegateList, TestLists with
+// snapshots, TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics, TestComputeListLimit
+// and TestListIndexer of the Go library.
 import { isExpired, isTooLargeResourceVersion, type StatusError } from '@kapstan/api';
 import { settle, type TestPod } from '@kapstan/api/testing';
 import { type Storage, StorageError, type StorageListOptions } from '@kapstan/storage';
@@ -22,7 +22,7 @@ async function asked(call: () => Promise<unknown>): Promise<string[]> {
 
 const exactly = (revision: number) => ({ resourceVersion: String(revision), resourceVersionMatch: 'Exact' as const });
 
-/** Returns the content of a list, or how it was refused. */
+/** Returns the content of a list, or its refusal. */
 async function outcome(storage: Storage<TestPod>, key: string, options: StorageListOptions<TestPod>): Promise<unknown> {
   try {
     const { items, ...list } = await storage.getList(key, options);

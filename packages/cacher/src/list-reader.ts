@@ -1,4 +1,4 @@
-// ListReader answers lists from the cache where it can and from the storage below where it must. It stands between
+// ListReader answers lists from the cache where it can and from the storage below where it must. It sits between
 // cacher.ts and cached-list.ts. Source: apiserver storage/cacher/delegator.go (GetList).
 import { isTooLargeResourceVersion, type KubernetesObject } from '@kapstan/api';
 import {
@@ -87,7 +87,7 @@ export class ListReader<T extends KubernetesObject> {
       progressRequests: storage.supportsProgressRequests,
       revision: cache.revision,
       pastStates: cache.pastStates,
-      // A revision that is compacted below counts as gone here at once.
+      // A revision that was compacted below counts as gone here at once.
       knowsState: (revision) => revision >= storage.compactRevision() && cache.knowsState(revision),
     });
   }

@@ -129,7 +129,7 @@ describe('the past states of a WatchCache', () => {
           if (isDeleted) live.delete(name);
           else live.add(name);
           const present = cache.store.range(range.start, range.end);
-          // Some revisions are read repeatedly, as pages of a list do.
+          // Some revisions are read repeatedly, like those of a list's pages.
           for (const past of [1, 2, revision >> 1])
             if (copies.has(past)) expect(stateAt(cache, past, range)).toEqual(copies.get(past));
           copies.set(

@@ -1,4 +1,4 @@
-// Initial events for a slow reader wait in the cache, not in the reader's buffer.
+// Tests that initial events for a slow reader wait in the cache, not in the reader's buffer.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { type StorageEvent, Stored } from '@kapstan/storage';
@@ -16,7 +16,7 @@ function entry(revision: number): CacheEntry<TestPod> {
   return { key: stored.key, stored, attributes: podAttributes(object) };
 }
 
-/** A reader that is full with ten events until they are taken. */
+/** A reader that is full after ten events until they are taken. */
 class SlowSink {
   readonly seen: number[] = [];
   isEnded = false;

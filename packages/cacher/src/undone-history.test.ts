@@ -1,4 +1,4 @@
-// The memory of past states: what the pages at one revision share, and when it is dropped.
+// Tests the memory of past states: what pages at one revision share, and when it is dropped.
 import type { Revision } from '@kapstan/api';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type CacheEntry, CacheEvent } from './cache-entry.ts';
@@ -15,7 +15,7 @@ describe('UndoneHistory', () => {
     undone = new UndoneHistory<never>(ring);
   });
 
-  /** Records a change of a key whose revision was `was` before it; 0 = it did not exist. */
+  /** Records a change of a key that had the revision `was` before; 0 = it did not exist. */
   function change(key: string, revision: number, was = 0): void {
     const previous = was === 0 ? {} : { previous: { key, stored: { revision: was } } as unknown as CacheEntry<never> };
     ring.push(new CacheEvent<never>({ key, revision: at(revision), timeMs: 0, ...previous }));

@@ -51,7 +51,7 @@ export class UndoneHistory<T extends KubernetesObject> {
     return undone.before;
   }
 
-  /** Forgets what the ring no longer holds. Must be called after the ring has changed. */
+  /** Forgets revisions that the ring no longer holds. Must be called after the ring has changed. */
   trim(): void {
     if (this.#kept.size === 0) return;
     for (const [revision, { from }] of this.#kept) if (from < this.#ring.start) this.#kept.delete(revision);

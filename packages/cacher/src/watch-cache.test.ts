@@ -185,7 +185,7 @@ describe('WatchCache', () => {
   });
 });
 
-/** Returns a maker of objects that can be parsed anew, and the names of those that were. */
+/** Returns a maker of objects that can be parsed again, and the names of those that were. */
 function parser() {
   const parsed: string[] = [];
   const parseable = (name: string, revision: number): Stored<TestPod> => {

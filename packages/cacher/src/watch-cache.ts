@@ -19,8 +19,8 @@ export interface WatchCacheOptions<T extends KubernetesObject> {
 }
 
 /**
- * Newest changes, and bytes of their objects, that stay parsed. Objects that are written again and again are then at
- * hand, while 20,000 objects created one after the other do not keep 120 MB of parsed pods.
+ * Number of newest changes, and bytes of their objects, that stay parsed. Objects that are written again and again are
+ * then at hand, while 20,000 objects created one after the other do not keep 120 MB of parsed pods.
  */
 const parsedChanges = 2_000;
 const parsedBytes = 8_388_608;
@@ -45,7 +45,7 @@ export class WatchCache<T extends KubernetesObject> {
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.store = new IndexedStore<T>(options.indexedFields);
-    // The objects of a dropped event are rarely read again, so their parsed form goes too.
+    // The objects of a dropped event are rarely read again, so their parsed form is dropped too.
     this.ring = new HistoryRing<T>(options.history, (event) => this.#release(event));
     this.#undone = new UndoneHistory<T>(this.ring);
   }
@@ -55,7 +55,7 @@ export class WatchCache<T extends KubernetesObject> {
     return this.#revision;
   }
 
-  // Atomic: map, indexes and ring change to the event's revision together, before anyone hears of it (I2).
+  // Atomic: map, indexes and ring change to the event's revision together, before any reader can see it (I2).
   apply(event: ChangeEvent<T>): CacheEvent<T> {
     const { stored } = event;
     const { key, revision } = stored;
@@ -87,7 +87,7 @@ export class WatchCache<T extends KubernetesObject> {
     return entry;
   }
 
-  // Atomic: the whole state changes at once, and the history before it is gone.
+  // Atomic: the whole state changes at once, and the earlier history is dropped.
   replace(entries: readonly CacheEntry<T>[], revision: Revision): void {
     this.store.replace(entries);
     this.ring.clear();
@@ -115,8 +115,8 @@ export class WatchCache<T extends KubernetesObject> {
   }
 
   /**
-   * Records whether the cache was found to hold what the storage holds. While it does not, no past state is served;
-   * once it does again, only states from then on are.
+   * Records whether the cache was found equal to the storage. While it differs, no past state is served; once it is
+   * equal again, only later states are served.
    */
   markConsistent(isConsistent: boolean): void {
     if (isConsistent && !this.#pastStates) this.#trustedRevision = this.#revision;

@@ -24,7 +24,7 @@ describe('the start of a watch', () => {
   let progressRequests: boolean;
   /** Number of questions to the storage below. */
   let asked: number;
-  /** The revision that the cache learns when it asks for progress. */
+  /** The revision that the cache learns when it requests progress. */
   let progressTo: number;
   beforeEach(() => {
     clock = new VirtualClock();
@@ -41,7 +41,7 @@ describe('the start of a watch', () => {
     progressRequests = true;
     asked = 0;
     progressTo = 200;
-    // The storage is ahead; the cache learns of that as soon as it asks.
+    // The storage is ahead; the cache learns this as soon as it asks.
     const requestProgress = (): void => {
       cache.progress(at(progressTo));
       freshness.advanced();

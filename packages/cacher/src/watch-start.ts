@@ -1,5 +1,5 @@
-// Decides where a watch on the cache begins: how fresh the cache must be, and what is sent first. Source: apiserver
-// storage/cacher/cacher.go (Watch).
+// Decides where a watch on the cache begins: how fresh the cache must be, and which events are sent first. Source:
+// apiserver storage/cacher/cacher.go (Watch).
 import { type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { rangeOf, type Storage, type StorageWatchOptions } from '@kapstan/storage';
 import type { WatchStart } from './cache-watcher.ts';
@@ -45,7 +45,7 @@ export async function watchStart<T extends KubernetesObject>(
   return () => fromHistory(context.cache, required === 0 ? context.cache.revision : required);
 }
 
-/** Starts with all objects, then what happens after them. */
+/** Starts with all objects, then sends later events. */
 function fromState<T extends KubernetesObject>(cache: WatchCache<T>, call: WatchStartCall<T>): WatchStart<T> {
   const { key, options } = call;
   const single = options.recursive ? undefined : cache.store.get(key);

@@ -16,7 +16,7 @@ import { CelType, dynType } from './types/cel-type.ts';
 import type { TypeProvider } from './types/type-provider.ts';
 import { typeOf } from './types/type-text.ts';
 
-/** What an expression may use: variables, types and functions. */
+/** The variables, types and functions that an expression may use. */
 export interface Declarations {
   /** Types of variables, as texts (`list(string)`) or as types. */
   readonly variables?: Readonly<Record<string, string | CelType>>;
@@ -31,7 +31,7 @@ export interface CompileOptions {
   readonly declarations?: Declarations;
   /** Default: the environment of stored expressions in the newest version of Kubernetes. */
   readonly environment?: Environment;
-  /** Whether types are checked. If not, type errors appear when the expression is evaluated. Default true. */
+  /** True if types are checked. If not, type errors appear when the expression is evaluated. Default true. */
   readonly checksTypes?: boolean;
   /** Limits of the sizes of variables, for the estimate of the cost. Default: they are unknown. */
   readonly sizes?: SizeEstimator;
@@ -61,12 +61,12 @@ export class CompiledExpression {
     return this.#cost;
   }
 
-  /** Whether the expression names a variable anywhere, also where a macro declares one of that name. */
+  /** True if the expression names a variable anywhere, even where a macro declares one of that name. */
   names(variable: string): boolean {
     return namesVariable(this.#expr, variable);
   }
 
-  /** Whether the expression reads this field of a variable anywhere, as `variable.field`, `variable.?field` or in `has()`. */
+  /** True if the expression reads this field of a variable anywhere, as `variable.field`, `variable.?field` or in `has()`. */
   selects(variable: string, field: string): boolean {
     return selectsField(this.#expr, variable, field);
   }

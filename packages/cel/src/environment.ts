@@ -14,15 +14,15 @@ export interface Library {
   readonly macros?: readonly Macro[];
   /** Types that expressions may name, as in `type(x) == int`. */
   readonly types?: readonly CelType[];
-  /** Whether `a.?b`, `a[?b]` and `[?a]` are part of the language. */
+  /** True if `a.?b`, `a[?b]` and `[?a]` are part of the language. */
   readonly hasOptionalSyntax?: boolean;
 }
 
 /** Options of the checks of literals, besides types. */
 export interface ValidationOptions {
-  /** Whether elements of list and map literals must have one type, outside of `format`. */
+  /** True if elements of list and map literals must have one type, outside of `format`. */
   readonly requiresSameTypes: boolean;
-  /** Whether constant durations, timestamps and patterns must be valid. */
+  /** True if constant durations, timestamps and patterns must be valid. */
   readonly checksLiterals: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Extension {
   /** Namespace in which names are looked up first. */
   readonly container?: string;
   readonly validation?: Partial<ValidationOptions>;
-  /** Whether numbers of different types may be compared with `<` and the like. */
+  /** True if numbers of different types may be compared with `<` and similar operators. */
   readonly comparesNumbers?: boolean;
 }
 
@@ -112,7 +112,7 @@ export class Environment {
     });
   }
 
-  /** Returns the names that a name may mean, the most specific first. A leading dot means the name itself. */
+  /** Returns the names that a name may mean, the most specific first. A name with a leading dot means only itself. */
   candidates(name: string): readonly string[] {
     if (name.startsWith('.')) return [name.slice(1)];
     if (this.container === '') return [name];
@@ -125,7 +125,7 @@ export class Environment {
     return this.#names.get(name);
   }
 
-  /** Returns the type that a name stands for, as a value. */
+  /** Returns the type that a name denotes, as a value. */
   namedType(name: string): CelType | undefined {
     return this.#typeNames.get(name);
   }

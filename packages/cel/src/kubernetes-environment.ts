@@ -1,5 +1,5 @@
 // The environments of Kubernetes: the libraries of each version. New expressions compile in the version before the
-// present one, so that a server that is rolled back still knows them; stored ones compile in the newest.
+// present one, so that a server that is rolled back still understands them; stored ones compile in the newest.
 import { Environment, type Extension, type Library } from './environment.ts';
 import { authorizerLibrary, authorizerSelectorsLibrary } from './libraries/authorizer.ts';
 import { cidrLibrary } from './libraries/cidr.ts';

@@ -5,7 +5,7 @@ import { CelMap } from './values/cel-map.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** An expression whose evaluation costs about ten million. */
+/** An expression whose evaluation costs about ten million units. */
 const dear = compile('n.all(x, n.all(y, x + y >= 0))', { declarations: { variables: { n: 'list(int)' } } });
 
 describe('an evaluation in slices', () => {

@@ -1,5 +1,5 @@
-// Program evaluates an expression, at once or with pauses. Evaluation is pure, so one that takes long is abandoned and
-// repeated in the slower form that can pause.
+// Program evaluates an expression, at once or with pauses. Evaluation is pure, so an attempt that takes long is
+// abandoned and repeated in the slower form that can pause.
 
 import { type Clock, systemClock } from '@kapstan/api';
 import { type CallSignal, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
@@ -23,7 +23,7 @@ const giveUpCost = 50_000;
 /** Values of variables by name; undefined for one without a value. */
 export type Activation = Readonly<Record<string, unknown>> | VariableSource;
 
-/** Options of an evaluation: the limit of its cost, and when it has to end. */
+/** Options of an evaluation: the limit of its cost, and the time when it has to end. */
 export interface EvaluateOptions {
   /** Highest cost allowed. Default 1 000 000, as in Kubernetes. */
   readonly budget?: number;
@@ -50,7 +50,7 @@ export class Program {
     this.#code = emit(planned(expr, environment));
   }
 
-  /** Evaluates at once, however long it takes; the budget limits that. */
+  /** Evaluates in one go, however long that takes; the budget limits it. */
   evaluate(activation: Activation = {}, { budget = perCallLimit }: EvaluateOptions = {}): Evaluation {
     return finish(new Frame(sourceOf(activation), budget), (frame) => this.#code.run(frame));
   }
@@ -98,7 +98,7 @@ export class Program {
   }
 }
 
-/** A constant part that would end every evaluation has no value, so that there is no program. */
+/** Throws CelProgramError when a constant part of the expression would make every evaluation fail. */
 function planned(expr: Expr, environment: Environment): PlanNode {
   try {
     return planExpression(expr, environment);

@@ -5,13 +5,13 @@ import { bundled } from './testing/bundle.ts';
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
 
-/** What the comments beside and below console.log say, without blanks. */
+/** Returns the text of the comments next to and below console.log, without blanks. */
 function promised(code: string): string {
   const comments = [...code.matchAll(/\/\/ (.*)/g)].map(([, text = '']) => text);
   return comments.join('').replace(/\s/g, '');
 }
 
-/** Runs an example in a function of its own; returns what it printed. */
+/** Runs an example in its own function and returns its output. */
 async function printed(code: string): Promise<string> {
   const script = await bundled(code.replaceAll('@kapstan/cel', './index.ts'), 'esm');
   const lines: string[] = [];

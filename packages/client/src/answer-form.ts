@@ -1,4 +1,4 @@
-// How lists and watches are requested and parsed: for callers, who may change what they get, or for caches, whose objects nobody may
+// Says how lists and watches are requested and parsed: for callers, who may change the objects, or for caches, whose objects nobody may
 // change.
 import { SharingParser } from './sharing-parser.ts';
 
@@ -13,14 +13,14 @@ const json = 'application/json';
 
 export const plainForm: AnswerForm = { accept: json };
 
-/** Asks for metadata alone; a server that does not support this sends whole objects. */
+/** Requests metadata only; a server that does not support this sends whole objects. */
 export function metadataAccept(kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
   return `${json};as=${kind};g=meta.k8s.io;v=v1,${json}`;
 }
 
 export interface CacheFormOptions {
   readonly metadataOnly: boolean;
-  /** Whether equal parts of objects become one shared, frozen value. */
+  /** True if equal parts of objects become one shared, frozen value. */
   readonly sharesEqualParts: boolean;
 }
 

@@ -51,9 +51,9 @@ export interface ClientConfig {
   readonly oidc?: OidcConfig | undefined;
   readonly credentials?: Credentials | undefined;
   readonly impersonate?: Impersonation | undefined;
-  /** http, https or socks5 proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = no proxy, whatever the environment says. */
+  /** http, https or socks5 proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = no proxy, whatever these variables say. */
   readonly proxyUrl?: string | undefined;
-  /** Does not ask for compressed answers, unless the client's option `compression` is true. Default false. */
+  /** True = requests no compressed answers, unless the client's option `compression` is true. Default false. */
   readonly disableCompression?: boolean | undefined;
 }
 
@@ -66,13 +66,16 @@ export interface ClientOptions {
   /** Default: warnings and errors become process warnings; the rest is dropped. */
   readonly logger?: Logger;
   /**
-   * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, once per client for each text.
-   * `() => undefined` silences them. What it throws is logged.
+   * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, once per client for each text. `()
+   * => undefined` silences them. Errors that it throws are logged.
    */
   readonly onWarning?: WarningHandler;
-  /** Called for each attempt of a request, with what the diagnostics channel "kapstan:client:request" gets. What it throws is logged. */
+  /**
+   * Called for each attempt of a request, with the message of the diagnostics channel "kapstan:client:request". Errors that it throws are
+   * logged.
+   */
   readonly onRequest?: (request: RequestDiagnostics) => void;
-  /** Notified of every successful write, except dry runs. What it throws is logged. */
+  /** Notified of every successful write, except dry runs. Errors that it throws are logged. */
   readonly writeObserver?: WriteObserver;
   /** Time for a call with all its retries, in milliseconds. 0 = no limit. Default 30 000. */
   readonly timeoutMs?: number;
@@ -80,7 +83,7 @@ export interface ClientOptions {
   readonly listTimeoutMs?: number;
   /** Time until a watch or log answers with headers, in milliseconds. 0 = no limit. Default 60 000. The stream itself has no limit. */
   readonly openTimeoutMs?: number;
-  /** Number of retries of an answer 429 or 5xx with Retry-After, and of a GET whose connection broke. 0 = none. Default 10. */
+  /** Number of retries after a 429 or 5xx with Retry-After, and of a GET whose connection broke. 0 = none. Default 10. */
   readonly maxRetries?: number;
   /** Client-side limit, shared by all calls. Default: none. */
   readonly rateLimit?: RateLimit;
@@ -89,23 +92,24 @@ export interface ClientOptions {
   /** Items per page in `list()`. 0 = all at once. Default 500. */
   readonly pageSize?: number;
   /**
-   * Whether equal parts of the objects in a cache (`listerWatcher`, informers) become one shared, frozen value. This saves CPU and half
-   * of the memory where controllers have ten replicas and more each; on the pods of a usual cluster it saves a tenth. False: each object
-   * is parsed on its own. Default false. Source: docs/decisions/0016-equal-parts-are-shared.md.
+   * True = equal parts of the objects in a cache (`listerWatcher`, informers) become one shared, frozen value. This saves CPU and half of
+   * the memory where controllers have ten replicas or more each; on the pods of a typical cluster it saves a tenth. False = each object is
+   * parsed on its own. Default false. Source: docs/decisions/0016-equal-parts-are-shared.md.
    */
   readonly sharesEqualParts?: boolean;
   /**
    * Makes a span of each attempt of a call, and sends its `traceparent`, once a tracer provider is registered. Default: only calls whose
-   * options name a tracer are traced, as those of a traced reconcile do.
+   * options name a tracer are traced, such as the calls of a traced reconcile.
    */
   readonly tracing?: TracingOptions | undefined;
   /**
-   * Whether calls ask for answers in gzip, which a Kubernetes API server sends from 128 KiB on. Watches and logs never do. 'auto': unless the
-   * server is on this machine (a loopback address, reached without a proxy) or the configuration has `disableCompression`. Default 'auto'.
+   * True = calls request answers in gzip, which a Kubernetes API server sends from 128 KiB on. Watches and logs never do. 'auto' = true
+   * unless the server is on this machine (a loopback address, reached without a proxy) or the configuration has `disableCompression`.
+   * Default 'auto'.
    */
   readonly compression?: boolean | 'auto';
   /**
-   * Whether calls and watches share connections by HTTP/2 where the server speaks it over TLS; others get HTTP/1.1. Exec, attach and
+   * True = calls and watches share HTTP/2 connections if the server supports this over TLS; otherwise HTTP/1.1 is used. Exec, attach and
    * port-forward always use HTTP/1.1. The variable DISABLE_HTTP2 turns it off. Default false. Source: docs/decisions/0041-far-clusters.md.
    */
   readonly http2?: boolean;
@@ -142,7 +146,7 @@ export const clientTable: OptionTable<ClientOptions> = {
   onWarning: requireFunction,
   onRequest: requireFunction,
   writeObserver: optional(objectWith('observeWrite')),
-  // The transport looks at it.
+  // The transport checks it.
   rateLimit: checkedElsewhere,
   sharesEqualParts: optional(requireBoolean),
   tracing: requireTracing,

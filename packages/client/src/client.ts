@@ -64,20 +64,20 @@ import { applyBody, deleteBody, metadataOf, objectBody, patchType, writeTarget }
  * ```
  */
 export class Client implements ResourceClient {
-  /** Namespace of the kubeconfig's context, "default" when it has none. It is there for the caller; no verb applies it. */
+  /** Namespace of the kubeconfig's context, "default" when it has none. It is for the caller's use; no verb applies it. */
   readonly namespace: string;
   readonly discovery: Discovery;
   /** Finds tokens by kind or by a word from the command line: `client.get(await client.mapper.forName('deploy'), …)`. */
   readonly mapper: RestMapper;
   /** Reads metadata of objects without the rest. */
   readonly metadata: MetadataReader;
-  /** It makes spans of the attempts of a call whose options have `trace`, so nobody above it needs to. */
+  /** Makes spans for the attempts of a call whose options have `trace`, so layers above need not. */
   readonly tracesCalls = true;
   readonly #transport: Transport;
   readonly #streams: PodStreams;
   readonly #options: ResolvedClientOptions;
 
-  /** Opens no connection yet. Throws TypeError for a configuration that contradicts itself. */
+  /** Opens no connection yet. Throws TypeError for a contradictory configuration. */
   constructor(config: ClientConfig, options: ClientOptions = {}) {
     requireConfig(config);
     this.#options = resolveClientOptions(options);
@@ -93,8 +93,8 @@ export class Client implements ResourceClient {
   }
 
   /**
-   * Loads certificates and credentials now instead of with the first call. Rejects with the reason why they cannot be used. Without
-   * `timeoutMs` there is no limit, because a plugin may be asking its user.
+   * Loads certificates and credentials now instead of with the first call. Rejects with the reason if they cannot be used. Without
+   * `timeoutMs` there is no time limit, because a plugin may be asking its user.
    */
   async prepare(options: CallOptions = {}): Promise<void> {
     requireObject(options, 'options, such as { signal },');
@@ -296,16 +296,16 @@ export class Client implements ResourceClient {
   }
 
   /**
-   * Opens one connection to a port of a pod. The protocol cannot pass on the end of what is written: the pod sees it when the connection
-   * ends, 10 s after its last answer. When nothing listens on the port, the stream fails with code ECONNABORTED.
+   * Opens one connection to a port of a pod. The protocol cannot pass on the end of the written data, so the pod sees it only when the
+   * connection ends, 10 s after the pod's last answer. When nothing listens on the port, the stream fails with code ECONNABORTED.
    */
   async dialPort(target: ObjectTarget, port: number, options: CallOptions = {}): Promise<Duplex> {
     return await this.#streams.dialPort(target, port, options);
   }
 
   /**
-   * Opens local ports that lead to ports of a pod, until `close()`. Rejects with the server's `StatusError` when the pod does not exist. A
-   * missing permission to forward, or a port on which nothing listens, shows with the first connection.
+   * Forwards local ports to ports of a pod, until `close()`. Rejects with the server's `StatusError` when the pod does not exist. A missing
+   * permission to forward, or a port on which nothing listens, shows with the first connection.
    */
   async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
     return await this.#streams.portForward(target, options);

@@ -79,7 +79,7 @@ export function requireConfig(config: ClientConfig): void {
   requireOptions(config, configTable, 'a ClientConfig');
 }
 
-/** The check of an object whose members are named after it: "tls.ca". */
+/** Checks an object whose members are named after it: "tls.ca". */
 function membersOf<O extends object>(table: OptionTable<O>): OptionCheck {
   const checks: Readonly<Record<string, OptionCheck>> = table;
   return (value, name) => {

@@ -21,17 +21,17 @@ import type { Environment } from './transport/proxy.ts';
 export interface ConnectOptions extends ClientOptions {
   /** Uses this cluster and identity and searches nowhere. Cannot be combined with the other sources. */
   readonly config?: ClientConfig;
-  /** Path of a kubeconfig. Default: KUBECONFIG, else ~/.kube/config, else the pod's service account. */
+  /** Path of a kubeconfig. Default: KUBECONFIG, or else ~/.kube/config, or else the pod's service account. */
   readonly kubeconfig?: string | undefined;
   /** Context of the kubeconfig. Default: its current-context. */
   readonly context?: string | undefined;
-  /** Values that replace those of the kubeconfig or of the pod's service account, such as a program's flags. */
+  /** Values that replace values of the kubeconfig or of the pod's service account, such as a program's flags. */
   readonly overrides?: KubeconfigOverrides;
-  /** True: only the pod's service account. False: never. Default: when there is no kubeconfig. */
+  /** True = only the pod's service account. False = never. Default: used when there is no kubeconfig. */
   readonly inCluster?: boolean | undefined;
   /** Ends the search and the wait for credentials; `connect` then rejects with its reason. It does not affect the client afterwards. */
   readonly signal?: AbortSignal;
-  /** Where KUBECONFIG, HOME and the service's address are looked up. Default: the process's. */
+  /** Environment in which KUBECONFIG, HOME and the service's address are looked up. Default: the process's. */
   readonly env?: Environment;
 }
 

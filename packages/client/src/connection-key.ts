@@ -17,7 +17,8 @@ export interface ConnectionPlace {
 }
 
 /**
- * Returns a digest, because tokens and private keys are part of it. Objects with behaviour (clock, credentials) are compared by identity.
+ * Returns a digest, because tokens and private keys are part of the key. Objects with behaviour (clock, credentials) are compared by
+ * identity.
  */
 export function connectionKey(config: ClientConfig, { server, proxyUrl, clock, http2 }: ConnectionPlace): string {
   const { tls, token, tokenFile, username, password, exec, oidc, credentials } = config;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ContainerSpan, containerSpans } from './container-spans.ts';
 
-/** Returns what the spans find in the text: members by name, each parsed from its span. */
+/** Returns the contents that the spans find in the text: members by name, each parsed from its span. */
 function contentsOf(text: string, span: ContainerSpan): unknown {
   return {
     key: span.key,

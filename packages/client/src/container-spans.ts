@@ -4,7 +4,7 @@
 export interface ContainerSpan {
   /** Its name in an object, or its index in an array; "" for the outermost. */
   readonly key: string | number;
-  /** Where the member with this container begins: at its name in an object, at the container itself in an array. */
+  /** Start of the member with this container: its name in an object, the container itself in an array. */
   readonly memberStart: number;
   readonly start: number;
   /** Position after its last bracket. */

@@ -20,14 +20,14 @@ import { logWarningsOnce } from './transport/warnings.ts';
 
 const version = '0.1.0';
 
-/** Throws TypeError for a configuration that contradicts itself. */
+/** Throws TypeError for a contradictory configuration. */
 export function createTransport(config: ClientConfig, options: ResolvedClientOptions): Transport {
   const { clock, logger, rateLimit } = options;
   const tls = config.tls ?? {};
   const server = serverUrl(config.server, tls);
   const chosenProxy = config.proxyUrl === undefined ? proxyFromEnvironment(server, process.env) : config.proxyUrl;
   const proxyUrl = chosenProxy ? checkProxyUrl(chosenProxy) : undefined;
-  // Everything that may throw comes before shareLink, because a share taken earlier would never be given back.
+  // Everything that may throw comes before shareLink, because a share taken earlier would never be returned.
   const headers = {
     'user-agent': options.userAgent ?? defaultUserAgent(),
     ...impersonationHeaders(config.impersonate),
@@ -70,7 +70,9 @@ function asksForGzip(
   return disableCompression !== true && (proxyUrl !== undefined || !isOnThisMachine(server));
 }
 
-/** Uses https for a host without a scheme if TLS is configured, else http. Source: client-go rest/url_utils.go (DefaultServerURL). */
+/**
+ * Uses https for a host without a scheme if TLS is configured, otherwise http. Source: client-go rest/url_utils.go (DefaultServerURL).
+ */
 export function serverUrl(server: string, tls: TlsConfig): URL {
   const isTls = Object.values(tls).some((value) => value !== undefined && value !== false);
   const host = server === '' ? 'localhost' : server;

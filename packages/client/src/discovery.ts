@@ -5,7 +5,7 @@ import { isTransportError } from './transport/transport-error.ts';
 
 /** One resource of one group version; its subresources are listed in it. */
 export interface DiscoveredResource extends GroupVersion {
-  /** Such as "deployments". */
+  /** For example "deployments". */
   readonly resource: string;
   readonly kind: string;
   readonly isNamespaced: boolean;
@@ -35,7 +35,7 @@ export interface ApiCatalog {
   readonly failures: ReadonlyMap<string, Error>;
 }
 
-/** What a server says of its version. */
+/** The server's version as it reports it. */
 export interface ServerVersion {
   readonly major: string;
   readonly minor: string;
@@ -48,7 +48,7 @@ export interface ServerVersion {
  */
 export type DiscoveryCallOptions = Pick<CallOptions, 'signal' | 'timeoutMs'>;
 
-/** How discovery reads documents. */
+/** Functions by which discovery reads documents. */
 export interface DiscoveryPorts {
   /** Reads the JSON object at a path. */
   read(
@@ -178,7 +178,7 @@ export class Discovery {
     return { groups, ...(await this.#versions(versions)) };
   }
 
-  /** Returns the catalog after another try for the group versions that it misses. */
+  /** Returns the catalog after another attempt for its missing group versions. */
   async #complete({ groups, resources, failures }: ApiCatalog, missing: ReadonlySet<string>): Promise<ApiCatalog> {
     const added = await this.#versions([...missing].map(parseApiVersion));
     const kept = [...failures].filter(([name]) => !missing.has(name));
@@ -341,7 +341,7 @@ function plainResources({ resources = [] }: ResourceListAnswer, groupVersion: Gr
     }));
 }
 
-/** Tells whether a resource belongs to an apiVersion. */
+/** Returns true if a resource belongs to an apiVersion. */
 export function isOfApiVersion(found: DiscoveredResource, apiVersion: string): boolean {
   const { group, version } = parseApiVersion(apiVersion);
   return found.group === group && found.version === version;

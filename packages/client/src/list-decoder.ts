@@ -39,7 +39,7 @@ export class ListDecoder<T extends KubernetesObject> {
   #partial: Buffer[] = [];
   #phase: 'before' | 'items' | 'after' = 'before';
   #depth = 0;
-  /** Where the current item begins in the current chunk. */
+  /** Start of the current item in the current chunk. */
   #start = 0;
   #inString = false;
   #isEscaped = false;
@@ -53,7 +53,7 @@ export class ListDecoder<T extends KubernetesObject> {
 
   constructor({ apiVersion, kind, parse = parseJson }: ListDecoderOptions) {
     this.#parse = parse;
-    // Comes first so that an item's own values, which come later, win.
+    // The prefix comes first so that an item's own values, which come later, win.
     this.#prefix = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
   }
 
@@ -149,7 +149,7 @@ export class ListDecoder<T extends KubernetesObject> {
 
   /**
    * Takes the item if it ends here. Searching for seams costs a tenth of checking each byte, but an item may itself contain one (a list of
-   * objects with metadata). Such an item does not parse, because no JSON object begins with another; from then on every byte is checked.
+   * objects with metadata). The part before such a seam does not parse as an item; from then on every byte is checked.
    */
   #isItem(chunk: Buffer, start: number, end: number): boolean {
     try {

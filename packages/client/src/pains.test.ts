@@ -81,7 +81,7 @@ describe('what hurts in Node clients:', () => {
 
   it('every request opens a connection of its own', async () => {
     for (let at = 0; at < 50; at++) await client.list(ConfigMap);
-    // Two are allowed, because a call that begins in the same turn in which another ends may find its connection still busy.
+    // Two connections are allowed, because a call that begins in the same turn in which another ends may find its connection still busy.
     expect(server.connections).toBeLessThanOrEqual(2);
   });
 

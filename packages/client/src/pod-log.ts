@@ -21,9 +21,9 @@ export interface PodLogOptions extends CallOptions {
   readonly follow?: boolean;
   /** Reads the container before its last restart. Default false. */
   readonly previous?: boolean;
-  /** Only lines not older than this, in seconds. */
+  /** Shows only lines not older than this, in seconds. */
   readonly sinceSeconds?: number;
-  /** Only lines after this time, RFC 3339. */
+  /** Shows only lines after this time, RFC 3339. */
   readonly sinceTime?: string;
   /** Adds the time before each line. Default false. */
   readonly timestamps?: boolean;

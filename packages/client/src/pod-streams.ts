@@ -88,7 +88,7 @@ export class PodStreams {
     await Promise.all([...this.#forwards].map((end) => end(reason)));
   }
 
-  // A user who may forward ports need not be allowed to read the pod.
+  // A user who may forward ports may lack the right to read the pod.
   async #checkPod(target: ObjectTarget, options: CallOptions): Promise<void> {
     const { signal, beforeAttempt, trace, timeoutMs = this.#options.timeoutMs } = options;
     const limits = { signal, beforeAttempt, trace, timeoutMs };

@@ -3,7 +3,7 @@ import process from 'node:process';
 import { inspect } from 'node:util';
 import { type LogFields, type Logger, silentLogger } from '@kapstan/api';
 
-/** Shows messages without stacks, because what failed is a file, a plugin or a connection. */
+/** Shows messages without stacks, because the failure concerns a file, a plugin or a connection. */
 function warn(message: string, fields: LogFields = {}): void {
   const short = Object.entries(fields).map(([name, value]) => [name, value instanceof Error ? value.message : value]);
   const tail = short.length === 0 ? '' : ` ${inspect(Object.fromEntries(short), { breakLength: Infinity })}`;

@@ -33,7 +33,10 @@ function requireBody(body: unknown): void {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new TypeError('body must be a string or bytes');
 }
 
-/** Returns the path with its query. Throws TypeError unless the path begins with a slash: it would otherwise become part of the host. */
+/**
+ * Returns the path with its query. Throws TypeError unless the path begins with a slash, because it would otherwise become part of the
+ * host.
+ */
 export function rawPath(request: RawRequest): string {
   requireObject(request, 'a request, such as { path },');
   requireOptions(request, members, 'a raw request');

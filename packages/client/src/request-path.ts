@@ -54,7 +54,7 @@ export function formatQuery(query: Query): string {
 }
 
 /**
- * Adds the scope of a lister-watcher to options. Throws TypeError unless they are an object: spreading another value would select
+ * Adds the scope of a lister-watcher to options. Throws TypeError unless they are an object, because spreading another value would select
  * everything.
  */
 export function scoped<O extends object>(options: O, scope: { readonly namespace?: string }): O {

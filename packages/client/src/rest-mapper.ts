@@ -78,7 +78,7 @@ export class RestMapper {
   }
 }
 
-/** Orders resources by group, within a group the preferred version first. */
+/** Orders resources by group, and within a group puts the preferred version first. */
 function ordered({ groups, resources }: ApiCatalog): DiscoveredResource[] {
   return groups.flatMap(({ name, versions, preferredVersion }) => {
     const sorted = [preferredVersion, ...versions.filter((version) => version !== preferredVersion)];

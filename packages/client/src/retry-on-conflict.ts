@@ -4,7 +4,7 @@ import { Backoff, requireGivenFunction, requireNotNegative, requireSignal } from
 
 /** Options of {@link retryOnConflict}: how often and after which pauses. */
 export interface RetryOnConflictOptions {
-  /** Total number of attempts. At least 1. Default 5. */
+  /** Maximum number of attempts. At least 1. Default 5. */
   readonly steps?: number;
   /** Wait before the second attempt, in milliseconds. Default 10. */
   readonly initialMs?: number;
@@ -19,7 +19,7 @@ export interface RetryOnConflictOptions {
 }
 
 /**
- * Runs `attempt` until it does not reject with a 409 Conflict; it must read the object anew each time. Rejects with the last conflict when
+ * Runs `attempt` until it does not reject with a 409 Conflict; it must read the object again each time. Rejects with the last conflict when
  * all attempts are used, at once with any other error, and with TypeError for bad options.
  */
 export async function retryOnConflict<R>(attempt: () => Promise<R>, options: RetryOnConflictOptions = {}): Promise<R> {

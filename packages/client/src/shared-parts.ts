@@ -6,7 +6,7 @@ import type { ContainerSpan } from './container-spans.ts';
 
 /** An object or array that similar objects have in common. */
 export interface SharedPart {
-  /** Its text, including its name when it is a member of an object. */
+  /** The text, including the name when the part is a member of an object. */
   readonly text: string;
   /** The first characters of the text, used to search for it. */
   readonly head: string;
@@ -28,7 +28,7 @@ export interface SpannedText {
   readonly span: ContainerSpan;
 }
 
-// In characters. Shorter parts take as long to find as to parse.
+// Minimum length of a part, in characters. Shorter parts take as long to find as to parse.
 const minPartLength = 48;
 const maxParts = 64;
 const maxDepth = 16;
@@ -41,8 +41,8 @@ const drift = 256;
 const secret = randomBytes(6).toString('base64url');
 
 /**
- * Returns the largest parts of `one` that `other` has in the same place, in the order of the text. `known`: earlier parts, whose values are
- * reused where the text is equal.
+ * Returns the largest parts of `one` that `other` has in the same place, in text order. `known`: earlier parts, whose values are reused if
+ * the text is equal.
  */
 export function commonParts(one: SpannedText, other: SpannedText, known: readonly SharedPart[]): readonly SharedPart[] {
   const parts: SharedPart[] = [];
@@ -62,7 +62,7 @@ export function commonParts(one: SpannedText, other: SpannedText, known: readonl
   return parts;
 }
 
-/** Yields pairs of large children with the same name, as long as they come in the same order. */
+/** Yields pairs of large children with the same name, while both sides have them in the same order. */
 function* pairs(
   children: readonly ContainerSpan[],
   others: readonly ContainerSpan[],
@@ -82,7 +82,7 @@ function isLarge({ start, end }: ContainerSpan): boolean {
 }
 
 interface FoundPart extends Pick<SharedPart, 'text' | 'mark' | 'path' | 'gap'> {
-  /** Where the value begins within the text. */
+  /** Start of the value within the text. */
   readonly valueStart: number;
 }
 
@@ -100,7 +100,7 @@ function sharedPart({ text, valueStart, ...rest }: FoundPart, known: readonly Sh
 }
 
 /**
- * Copies the slice, which would otherwise keep the whole text alive. Text read from UTF-8 has no lone surrogates, which this copy would
+ * Copies the slice, which would otherwise keep the whole text alive. Text decoded from UTF-8 has no lone surrogates, which this copy would
  * replace.
  */
 function ownCopy(text: string): string {
@@ -109,7 +109,7 @@ function ownCopy(text: string): string {
 
 /** A text without its shared parts. */
 export interface ReducedText {
-  /** The text with stand-ins. */
+  /** The text with stand-ins for the parts. */
   readonly text: string;
   readonly cut: readonly SharedPart[];
 }
@@ -118,7 +118,7 @@ export function cutOut(parts: readonly SharedPart[], text: string): ReducedText 
   const cut: SharedPart[] = [];
   let reduced = '';
   let end = 0;
-  // Where the previous part ends, or would end.
+  // End of the previous part, or the place where it would end.
   let last = 0;
   for (const part of parts) {
     const { length } = part.text;
@@ -134,7 +134,7 @@ export function cutOut(parts: readonly SharedPart[], text: string): ReducedText 
   return { text: reduced + text.slice(end), cut };
 }
 
-/** Returns where the part begins; -1 when it is not at or near its expected place. */
+/** Returns the start of the part; -1 when it is not at or near its expected place. */
 function placeOf(
   { text: part, head }: SharedPart,
   text: string,
@@ -149,8 +149,8 @@ function placeOf(
 }
 
 /**
- * Puts the parts that were cut out back into the object. Returns false when a stand-in is not where its part belongs. True means that the
- * object equals the one in the whole text: JSON's grammar lets one value stand where another may.
+ * Puts the cut parts back into the object. Returns false when a stand-in is not where its part belongs. True means that the object equals
+ * the one in the whole text, because JSON's grammar allows any value in place of another.
  */
 export function putBack(cut: readonly SharedPart[], object: unknown): boolean {
   return cut.every((part) => putOneBack(part, object));

@@ -22,7 +22,7 @@ const read = (parser: SharingParser, object: unknown): Pod => parser.parseObject
 const readEvent = (parser: SharingParser, object: unknown): Pod =>
   (parser.parseEvent(stringifyJson({ type: 'MODIFIED', object })) as { object: Pod }).object;
 
-/** Returns a parser that knows what pods of "web" have in common: it compares the third pod with the second. */
+/** Returns a parser that knows the common parts of the pods of "web": it compares the third pod with the second. */
 function trained(): SharingParser {
   const parser = new SharingParser();
   for (let index = 0; index < 3; index++) read(parser, pod(index));

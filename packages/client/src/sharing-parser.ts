@@ -5,7 +5,7 @@ import { isJsonObject } from '@kapstan/api/internal';
 import { type ContainerSpan, containerSpans } from './container-spans.ts';
 import { commonParts, cutOut, putBack, type ReducedText, type SharedPart, type SpannedText } from './shared-parts.ts';
 
-/** What a text contains: an object, or a watch event with an object as its member `object`. */
+/** The content of a text: an object, or a watch event with an object as its member `object`. */
 type Form = 'object' | 'event';
 
 interface Sample {
@@ -15,9 +15,9 @@ interface Sample {
 
 /** A group of objects that are expected to be alike. */
 interface Family {
-  /** In the order of the text. Empty: not yet known, or nothing is alike. */
+  /** The parts in text order. Empty = not yet known, or there are no common parts. */
   parts: readonly SharedPart[];
-  /** True once one object has come, so that more may follow. */
+  /** True once one object has been parsed, so that more may follow. */
   isKnown: boolean;
   /** A text to compare with the next one. */
   sample: Sample | undefined;
@@ -31,22 +31,23 @@ interface Family {
   size: number;
 }
 
-// In characters. Shorter texts are parsed as fast as they are searched; longer ones would take too much memory.
+// Limits of a text in characters. Shorter texts are parsed as fast as they are searched; longer ones would take too
+// much memory.
 const minTextLength = 768;
 const maxTextLength = 32_768;
 // Limits of each of the two generations of families.
 const maxFamilies = 5000;
 const maxSize = 2 ** 22;
-// After sixteen texts in a row that lack a part, or four that lack nearly all, new parts are searched for: the texts
-// now share something else.
+// After sixteen texts in a row that lack a part, or four that lack nearly all, new parts are searched for, because the
+// texts now share something else.
 const partialMiss = 1;
 const poorMiss = 4;
 const maxMisses = 16;
 // A new comparison also follows after this many texts, which may have more in common; the number doubles after each comparison.
 const firstPatience = 64;
 const maxPatience = 4096;
-// A comparison takes as long as parsing four or five texts. It is paid for with the characters that were not parsed, so that objects
-// which are not alike take hardly longer than without sharing; they pay for one comparison in 160 texts.
+// A comparison takes as long as parsing four or five texts. The characters that need not be parsed pay for it, so objects that are not
+// alike take hardly longer than without sharing: they cause one comparison in 160 texts.
 const comparisonCost = 5;
 const unsharedIncome = 1 / 32;
 const initialCredit = 2 ** 18;
@@ -58,13 +59,13 @@ const quote = 0x22;
 const maxNameLength = 253;
 
 /**
- * Returns what {@link parseJson} returns, but with parts frozen that several objects share; throws SyntaxError as it does. Besides what the
- * objects hold it keeps at most 10,000 families, 8 Mi characters and their values.
+ * Returns what {@link parseJson} returns, but with parts frozen that several objects share; throws SyntaxError as it does. In addition to
+ * the parts that the objects hold, it keeps at most 10,000 families, 8 Mi characters and their values.
  */
 export class SharingParser {
-  /** Families by a hash of their name. Two names with the same hash only mean that fewer parts are shared. */
+  /** Families by a hash of their name. If two names have the same hash, fewer parts are shared, but nothing breaks. */
   #families = new Map<number, Family>();
-  /** The previous generation, forgotten unless one of its objects comes again. */
+  /** The previous generation, which is forgotten unless one of its objects arrives again. */
   #formerFamilies = new Map<number, Family>();
   /** Number of characters in {@link SharingParser.#families}. */
   #size = 0;
@@ -81,7 +82,7 @@ export class SharingParser {
     if (text.length < minTextLength || text.length > maxTextLength) return parseJson(text);
     const family = this.#familyOf(text);
     const shared = family.parts.length === 0 ? undefined : this.#parseShared(family, present);
-    // Parsed before anything is kept of it, because it throws when the text is not JSON.
+    // The text is parsed before any of it is kept, because parsing throws when it is not JSON.
     const value = shared ?? parseJson(text);
     if (shared === undefined) this.#earn(text.length * unsharedIncome);
     family.age += 1;
@@ -90,7 +91,7 @@ export class SharingParser {
     return value;
   }
 
-  /** Returns undefined when the text has none of the parts, or not in their places. */
+  /** Returns undefined when the text lacks the parts, or has them in other places. */
   #parseShared(family: Family, { text, form }: Sample): unknown {
     const reduced = cutOut(family.parts, text);
     const value = reduced.cut.length === 0 ? undefined : parseReduced(reduced, form);
@@ -180,7 +181,7 @@ function parseReduced({ text, cut }: ReducedText, form: Form): unknown {
   return putBack(cut, form === 'event' && isJsonObject(value) ? value.object : value) ? value : undefined;
 }
 
-/** Returns what the two have in common; nothing when that is less than a third of the text. */
+/** Returns the common parts of the two texts; none when they are less than a third of the text. */
 function worthwhile(sample: Sample, present: Sample, known: readonly SharedPart[]): readonly SharedPart[] {
   const [one, other] = [spanned(sample), spanned(present)];
   if (one === undefined || other === undefined) return [];

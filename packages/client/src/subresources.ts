@@ -46,7 +46,10 @@ const tokenTable: OptionTable<CreateTokenOptions> = {
   boundObjectRef: optional(requireObject),
 };
 
-/** Returns how many replicas are wanted and exist, for any kind. Rejects with a 404 when the kind cannot be scaled. */
+/**
+ * Returns the wanted and the present number of replicas, for any kind. Rejects with a 404 when the kind cannot be
+ * scaled.
+ */
 export async function getScale(
   client: ResourceClient,
   resource: Resource,
@@ -127,7 +130,7 @@ export async function bind(client: ResourceClient, target: ObjectTarget, options
 export interface CreateTokenOptions extends CallOptions {
   /** Default: the API server's. */
   readonly audiences?: readonly string[];
-  /** In seconds, at least 600; the server may grant more or less. Default: the server's, 3600. */
+  /** Lifetime in seconds, at least 600; the server may grant more or less. Default: the server's, 3600. */
   readonly expirationSeconds?: number;
   /** The token becomes invalid when this object is deleted. */
   readonly boundObjectRef?: BoundObjectReference;

@@ -33,7 +33,7 @@ export class LineSplitter {
     if (start < chunk.length) this.#keep(chunk.subarray(start));
   }
 
-  /** Returns what followed the last newline; "" when nothing did. */
+  /** Returns the text after the last newline; "" when there is none. */
   rest(): string {
     const text = Buffer.concat(this.#pending).toString('utf8');
     this.#pending = [];

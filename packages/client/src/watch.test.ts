@@ -466,7 +466,7 @@ describe('a watch', () => {
     });
     const events = client.watchEvents(ConfigMap);
     await events.next();
-    // The kernel's buffers fill until nothing moves any more.
+    // The kernel's buffers fill until no more bytes are written.
     for (let before = -1, still = 0; still < 100; before = written) {
       await settle();
       still = written === before ? still + 1 : 0;

@@ -15,7 +15,7 @@ export interface WatchCall {
   readonly signal: AbortSignal | undefined;
   /** Called when the server has accepted the watch. */
   readonly onOpen: (() => void) | undefined;
-  /** How long the server may take to accept the watch, in milliseconds. 0 = no limit. */
+  /** Time for the server to accept the watch, in milliseconds. 0 = no limit. */
   readonly timeoutMs: number;
   readonly maxEventBytes: number;
   /** Parses one line, see {@link WatchDecoderOptions}. */
@@ -43,8 +43,8 @@ export function observeWatch<T extends KubernetesObject>(call: WatchCall): Obser
 }
 
 /**
- * Returns an async generator whose `return()` aborts the request at once, even while `next()` waits: a plain generator would wait for the
- * next event.
+ * Returns an async generator whose `return()` aborts the request at once, even while `next()` waits, whereas a plain generator would wait
+ * for the next event.
  */
 export function iterateWatch<T extends KubernetesObject>(
   call: WatchCall,
@@ -101,7 +101,7 @@ async function openWatch({ transport, request, signal, timeoutMs, onOpen }: Watc
   throw internalError(`unexpected ${what}`);
 }
 
-/** Pushes the events of a body to a subscriber, each in the turn in which its last byte comes. */
+/** Pushes the events of a body to a subscriber, each in the turn in which its last byte arrives. */
 class WatchPump<T extends KubernetesObject> {
   readonly #subscriber: Subscriber<WatchEvent<T>>;
   readonly #decoder: WatchDecoder<T>;

@@ -11,7 +11,7 @@ import {
   stringifyJson,
 } from '@kapstan/api';
 
-/** Returns the JSON of an object, with the token's apiVersion and kind where it has none. */
+/** Returns the JSON of an object, with the token's apiVersion and kind where they are missing. */
 export function objectBody(resource: Resource, object: KubernetesObject, subresource?: string): string {
   return stringifyJson(typed(resource, object, subresource));
 }
@@ -20,7 +20,7 @@ export function metadataOf(object: KubernetesObject): NonNullable<KubernetesObje
   return object.metadata ?? {};
 }
 
-/** Returns where an object is written. */
+/** Returns the target of a write, given the object. */
 export function writeTarget(object: KubernetesObject): ObjectTarget {
   const { name = '', namespace } = metadataOf(object);
   return namespace === undefined ? { name } : { name, namespace };

@@ -1,5 +1,5 @@
-// AccessControl holds what authenticates and authorizes requests: tokens, certificates, the authorizer, and the resources that report
-// on them. Made by resources.ts, read by control-plane.ts.
+// AccessControl holds the parts that authenticate and authorize requests: tokens, certificates, the authorizer, and the resources for
+// reviews. Made by resources.ts, read by control-plane.ts.
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
@@ -37,13 +37,21 @@ import { type AuthorizationOption, authorizationSettingsOf } from './authorizati
 import { ConfiguredAuthorizers } from './authorization/configured-authorizers.ts';
 import { KindFeed } from './kind-feed.ts';
 
-/** How service account tokens are issued and verified. Servers that share a store should agree on all of it. */
+/**
+ * Settings for issuing and verifying service account tokens. Servers that share a store should agree on all of them.
+ */
 export interface ServiceAccountOptions {
   /** PEM of the RSA or ECDSA private key that signs tokens. Default: a key generated in the data directory. */
   readonly signingKey?: string;
-  /** PEM of further keys that verify tokens, beside the signing key; each text may hold several. Default none. */
+  /**
+   * PEM of further keys that verify tokens, in addition to the signing key; each text may contain several. Default
+   * none.
+   */
   readonly verificationKeys?: readonly string[];
-  /** The first issues tokens; tokens of the others are accepted too. At least one. Default: kubeadm's issuer. */
+  /**
+   * Issuers. The first one issues tokens; tokens of the others are accepted too. At least one. Default: kubeadm's
+   * issuer.
+   */
   readonly issuers?: readonly string[];
   /** Audiences of a token requested without any, and audiences that a token must name to be accepted. Default: the issuers. */
   readonly apiAudiences?: readonly string[];
@@ -58,12 +66,15 @@ export interface AccessControlOptions {
   readonly outside?: readonly TokenAuthenticator[] | undefined;
   /** The name of this server, which metrics show as a hash. Default none. */
   readonly serverId?: string | undefined;
-  /** Members of system:masters may do everything before any authorizer is asked. Default RBAC alone. */
+  /**
+   * Authorization settings. Members of system:masters may do everything before any authorizer is asked. Default RBAC
+   * alone.
+   */
   readonly authorization?: AuthorizationOption | undefined;
 }
 
 export interface AccessControl {
-  /** Asked in this order. */
+  /** Authenticators in the order in which they are asked. */
   readonly authenticators: readonly Authenticator[];
   readonly authorizer: ConfiguredAuthorizers;
   /** The policy that RBAC decides by; empty until it is filled. */

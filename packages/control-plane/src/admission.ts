@@ -29,9 +29,9 @@ import {
 } from '@kapstan/kubernetes';
 import { KindFeed } from './kind-feed.ts';
 
-/** Which admission plug-ins run, and their configuration. */
+/** Selects and configures the admission plug-ins. */
 export interface AdmissionOptions {
-  /** Plug-ins besides those on by default. Default none. */
+  /** Plug-ins in addition to those on by default. Default none. */
   readonly enabled?: readonly string[] | undefined;
   /** Plug-ins that are off. Default none. */
   readonly disabled?: readonly string[] | undefined;
@@ -65,7 +65,7 @@ interface AdmissionParts {
   readonly webhooks: WebhookPool;
 }
 
-/** What admission must know of the stored objects before the first request. */
+/** The stored objects that admission must know before the first request. */
 export interface AdmissionFeeds {
   start(): void;
   /** Resolves when everything stored at the start is known. */
@@ -154,7 +154,7 @@ function textOf(configuration: string | object): string {
   return typeof configuration === 'string' ? configuration : stringifyJson(configuration);
 }
 
-/** Functions of a plug-in that is off would be ignored. */
+/** Functions of a disabled plug-in would be ignored. */
 function refuseUncalled(functions: AdmissionFunctions, disabled: readonly string[]): void {
   const callers = [
     ['mutate', 'MutatingAdmissionWebhook'],

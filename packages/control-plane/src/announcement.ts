@@ -30,11 +30,12 @@ export async function announce(
   const serviceCidr = defaultServiceCidr(options, parts);
   const service = kubernetesService(options, parts);
   const identity = serverIdentity(options, parts);
-  // Closed in parallel: while the store is away each waits for its own timeout, and a stop would take their sum.
+  // The parts are closed in parallel, because while the store is away each waits for its own timeout, and a stop would
+  // take their sum.
   closers.push(async () => {
     await Promise.all([serviceCidr?.close(), service?.close(), identity?.close(), registration?.close()]);
   });
-  // The service gets its address from the ServiceCIDR, so that comes first.
+  // The service gets its address from the ServiceCIDR, so the latter comes first.
   const { hooks } = parts;
   const kept = serviceCidr?.start().then(async () => {
     hooks.finish('start-kubernetes-service-cidr-controller');

@@ -1,4 +1,4 @@
-// An audit webhook over real sockets: it is slow, hangs, closes, is gone and comes back.
+// Tests an audit webhook over real sockets: it is slow, hangs, closes, disappears and comes back.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, get } from 'node:https';
@@ -167,7 +167,7 @@ describe('an audit webhook in the mode batch', () => {
     hook.answers = 'never';
     const running = await start({ batching: { ...one, maxEvents: 20 } });
     for (let i = 0; i < 40; i++) expect((await ask(running, `/version?${i}`)).code).toBe(200);
-    // No more than sixteen are posted at once; the others wait, up to twenty in all.
+    // At most sixteen are posted at once; the others wait, up to twenty in all.
     await hook.whenAsked(16);
     expect(hook.requests).toHaveLength(16);
     expect(await counted(running, dropped)).toBe(20);

@@ -28,12 +28,14 @@ export interface AuditSettings extends AuditDelivery {
   readonly maxBackups?: number | undefined;
   /** Days to keep rotated files. 0 = forever. Default 366. */
   readonly maxDays?: number | undefined;
-  /** Server that events are posted to. Default: none. */
+  /** Server to which events are posted. Default: none. */
   readonly webhook?: AuditWebhookSettings | undefined;
 }
 
 export interface AuditWebhookSettings extends AuditDelivery {
-  /** Path of a kubeconfig whose current context names the server, with the path of its URL, and the credentials. */
+  /**
+   * Path of a kubeconfig whose current context names the server, including the path of its URL, and the credentials.
+   */
   readonly kubeconfig: string;
   /** Time before events are posted for the second time. Default 10 s. */
   readonly initialBackoffMs?: number | undefined;
@@ -57,7 +59,7 @@ export async function openAudit(
   if (path === undefined && webhook === undefined) return undefined;
   const target =
     path === undefined ? undefined : await startingWith('audit.path', () => logTarget(path, { settings, clock }));
-  // The client of the webhook is made last, because nothing that fails after it would close it.
+  // The client of the webhook is made last, because a failure after it would leave it open.
   const post =
     webhook &&
     (await startingWith('audit.webhook.kubeconfig', () => webhookTarget(webhook.kubeconfig, { clock, logger })));
@@ -77,7 +79,7 @@ function logTarget(
 /** Limit of one attempt. Source: apiserver util/webhook defaultRequestTimeout. */
 const postTimeoutSeconds = 30;
 
-/** The client repeats nothing itself, since a failed batch is posted again anyway. */
+/** The client makes no retries itself, because a failed batch is posted again anyway. */
 async function webhookTarget(kubeconfig: string, { clock, logger }: Ports): Promise<AuditWebhookTarget> {
   // Only servers with such a webhook need the client's code.
   const { clientConfigOf, connect, loadKubeconfig } = await import('@kapstan/client');

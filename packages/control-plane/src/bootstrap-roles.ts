@@ -39,7 +39,7 @@ export class BootstrapRoles {
       await this.#reconcile();
     } catch (error) {
       if (this.#ports.isReady()) throw error;
-      // The server must stay up for an admin to make the store readable again: admins need no roles.
+      // The server must stay up, so that an admin, who needs no roles, can make the store readable again.
       const fields = { error: String(error) };
       this.#ports.logger.error('could not update the default roles and bindings; retrying', fields);
       this.#retryLater();

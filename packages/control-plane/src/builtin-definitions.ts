@@ -19,7 +19,7 @@ export interface BuiltinOptions {
 }
 
 interface BuiltinParts {
-  /** Where built-in kinds find each other, and kinds that come later. */
+  /** The catalog in which built-in kinds find each other, and kinds added later. */
   readonly catalog: ResourceCatalog;
   readonly access: AccessControl;
   readonly nodePorts: SharedNodePorts | undefined;

@@ -39,7 +39,9 @@ it('is used where packages are installed, which leave out what the compiler note
   expect(chosen()).toBe('control-plane/dist/bundled/index.cjs');
 });
 
-/** `mark` is one letter, because V8 compiles a text once in a process and accepts its compiled code for any text of the same length. */
+/**
+ * `mark` is one letter, because V8 compiles each text once per process and reuses the compiled code for any text of the same length.
+ */
 const indexText = (mark: string): string => `(function (exports, require, module) {
     // ${mark}
     const part = require('./part.cjs');

@@ -1,6 +1,6 @@
-// A bundle is a package in a few large scripts (scripts/bundle.mjs), each with its compiled V8 code beside it: Node loads it in a
-// fraction of the time that the modules take. The command (bin/kapstan.js) and @kapstan/testing are loaded from bundles.
-// This file imports only Node's own modules, because it is loaded before the rest.
+// A bundle is a package in a few large scripts (scripts/bundle.mjs), each next to its compiled V8 code. Node loads it in a fraction of the
+// time that the modules take. The command (bin/kapstan.js) and @kapstan/testing are loaded from bundles. This file imports only Node's own
+// modules, because it is loaded before the rest.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, isAbsolute, join } from 'node:path';
@@ -15,7 +15,7 @@ export interface BundleOptions {
 }
 
 /**
- * Returns the bundle of a package, given its folder; undefined when some package was compiled after the bundle was made. So somebody who
+ * Returns the bundle of a package, given its folder; undefined when some package was compiled after the bundle was made. So a developer who
  * edits the sources and builds with `tsc -b` alone runs the new code. In an installed package nothing is newer than the bundle.
  */
 export function currentBundle(packageFolder: URL): URL | undefined {
@@ -34,7 +34,7 @@ function modifiedMs(file: URL): number | undefined {
   return existsSync(file) ? statSync(file).mtimeMs : undefined;
 }
 
-/** Runs a bundle and returns what it exports. */
+/** Runs a bundle and returns its exports. */
 export function loadBundle(bundle: URL, options: BundleOptions = {}): unknown {
   return new BundleLoader(options).load(fileURLToPath(bundle));
 }
@@ -111,7 +111,7 @@ function compiled(file: string): Script {
   });
 }
 
-/** Leaves out the folder, because compiled code keeps the name it was made with, wherever it is installed. */
+/** Leaves out the folder, because compiled code keeps the name under which it was made, wherever it is installed. */
 function nameInStacks(file: string): string {
   const packageFolder = dirname(dirname(dirname(file)));
   return `@kapstan/${basename(packageFolder)}/dist/bundled/${basename(file)}`;

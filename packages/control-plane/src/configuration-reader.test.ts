@@ -1,4 +1,4 @@
-// Large configuration files, read while others have their turns: a turn is as long as the gap between two ticks of a timer.
+// Large configuration files, read while other work runs; the gap between two ticks of a timer measures the length of a turn.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -71,7 +71,7 @@ describe('a configuration file that changes', () => {
       expect(() => parse(wrong)).toThrow(/unknown field/);
       const error = await Promise.resolve(reader.read(wrong)).catch((cause: Error) => cause);
       expect(() => parse(wrong)).toThrow((error as Error).message);
-      // What is left in the turn is to take over the answer of the thread.
+      // The rest of the work in this turn is taking over the answer of the thread.
       expect(ms).toBeLessThan(inTurn / 3);
     },
   );

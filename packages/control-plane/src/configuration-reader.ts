@@ -11,7 +11,7 @@ export interface ConfigurationJob {
 /** `problem`: the message of the error that parsing threw. */
 export type ConfigurationAnswer = { readonly value: unknown } | { readonly problem: string };
 
-/** Longest text that is parsed in the turn itself, in characters: 10 to 20 ms. */
+/** Maximum length of a text that is parsed in the turn itself, in characters: 10 to 20 ms. */
 const maxInTurn = 8 * 1024;
 /** Longest time for one file, in milliseconds. The densest file within the limit takes 2 s of one core. */
 const maxJobMs = 30_000;
@@ -30,7 +30,7 @@ export class ConfigurationReader<T> {
   readonly #parse: (text: string) => T;
   readonly #thread: JobThread<ConfigurationJob, ConfigurationAnswer>;
 
-  /** `parse` is what the thread does for this kind of file. */
+  /** `parse` does the same as the thread for this kind of file. */
   constructor(kind: ConfigurationJob['kind'], parse: (text: string) => T) {
     this.#kind = kind;
     this.#parse = parse;
@@ -45,12 +45,12 @@ export class ConfigurationReader<T> {
     });
   }
 
-  /** Returns what the text says. Throws, or rejects, with what is wrong with it. */
+  /** Returns the parsed text. Throws, or rejects, with its fault. */
   read(text: string): T | Promise<T> {
     return text.length <= maxInTurn ? this.#parse(text) : this.#ask(text);
   }
 
-  /** Ends the thread; whoever waits for it gets an error. Resolves when no thread is left. */
+  /** Ends the thread; callers that wait for it get an error. Resolves when no thread is left. */
   close(): Promise<void> {
     return this.#thread.close();
   }

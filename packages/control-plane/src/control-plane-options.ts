@@ -28,26 +28,28 @@ import type { WatchCacheOptions } from './resources.ts';
 import type { FrontProxyOptions } from './server-identity/front-proxy.ts';
 import type { EtcdOverride } from './store/store-engines.ts';
 
-/** How to reach the kubelets of nodes, for logs, exec and similar requests. */
+/** Settings for connections to the kubelets of nodes, for logs, exec and similar requests. */
 export interface KubeletAccessOptions extends KubeletOptions {
   /** Node address types to try, in order of preference. Default: Hostname, InternalDNS, InternalIP, ExternalDNS, ExternalIP. */
   readonly addressTypes?: readonly string[] | undefined;
 }
 
 interface AggregationSettings {
-  /** True: only endpoints of Services are tried, neither cluster addresses nor external names; for webhooks too. Default false. */
+  /**
+   * True = only endpoints of Services are tried, neither cluster addresses nor external names; for webhooks too. Default false.
+   */
   readonly endpointsOnly?: boolean | undefined;
   /** False: redirects of other API servers reach clients. Default true: they become 502. */
   readonly rejectsRedirects?: boolean | undefined;
 }
 
-/** Options of {@link startControlPlane}: where data are, where it listens, who may do what, and which loops run. */
+/** Options of {@link startControlPlane}: its data, address, access rules and loops. */
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and the certificates (`pki/`); created when absent. Only one process may use it at a time. */
   readonly dataDir: string;
   /**
-   * A store that replaces the embedded one in `dataDir`. The caller owns and closes it. No other control plane may write to it; use the
-   * option `etcd` for a cluster that several share.
+   * A store that replaces the embedded one in `dataDir`. The caller owns and closes it. No other control plane may write to it; for a
+   * cluster that several servers share, use the option `etcd`.
    */
   readonly engine?: Engine | undefined;
   /**
@@ -59,17 +61,19 @@ export interface ControlPlaneOptions {
   readonly quotaBytes?: number | undefined;
   /** An etcd cluster that replaces the embedded store. `dataDir` then holds only the certificates. */
   readonly etcd?: EtcdEngineOptions | undefined;
-  /** Built-in resources that have their own etcd cluster, in addition to `etcd`. The last entry for a resource counts. Default none. */
+  /** Built-in resources with a separate etcd cluster, in addition to `etcd`. The last entry for a resource counts. Default none. */
   readonly etcdOverrides?: readonly EtcdOverride[] | undefined;
   /** Prefix of all keys in the store; leading and trailing slashes are ignored. Default "/registry". */
   readonly keyPrefix?: string | undefined;
-  /** Media type in which objects of built-in kinds are stored; all are readable. Default: protobuf with `etcd`, else application/json. */
+  /**
+   * Media type in which objects of built-in kinds are stored; all are readable. Default: protobuf with `etcd`, otherwise application/json.
+   */
   readonly storageMediaType?: StorageMediaType | undefined;
   /** Encryption at rest. Default: objects are stored unencrypted, and encrypted ones cannot be read. */
   readonly encryption?: EncryptionOptions | undefined;
   /**
-   * How long a start waits for objects that cannot be read, because they are corrupt or their key is missing, before it continues without
-   * them, in milliseconds. Default 60 000.
+   * Time for which a start waits for unreadable objects, which are corrupt or lack their key, before it continues without them, in
+   * milliseconds. Default 60 000.
    */
   readonly storageInitializationTimeoutMs?: number | undefined;
   /** Further settings of the server. 'off' = no server is started, and its fields (url, token, …) are empty. */
@@ -93,19 +97,20 @@ export interface ControlPlaneOptions {
   readonly serving?: KeyPair | undefined;
   /**
    * Files from which `serving`, `clientCa` and `frontProxy` were read. A changed file counts for new connections, authorities also for
-   * requests over open ones; a broken one is logged and changes nothing. `caCert` and what the control loops publish stay as they were.
-   * Default none: nothing changes.
+   * requests over open ones; a broken one is logged and changes nothing. `caCert` and the authorities that control loops publish do not
+   * change. Default none: nothing changes.
    */
   readonly certificateFiles?: CertificateFiles | undefined;
   /**
-   * Which authorizers decide, in order: a list of modes, among which authorizers of
-   * the embedding program may stand, or all settings. Members of system:masters may do everything before any is
-   * asked. Default RBAC alone.
+   * The authorizers that decide, in order: a list of modes, which may include authorizers of the embedding program, or
+   * all settings. Members of system:masters may do everything before any is asked. Default RBAC alone.
    */
   readonly authorization?: AuthorizationOption | undefined;
   /** Issuers of JSON Web Tokens, or a webhook, whose users this server accepts. Default: none. */
   readonly outsideIdentity?: OutsideIdentityOptions | undefined;
-  /** Whether requests without credentials are served, unless the configuration file of `outsideIdentity` says it. Default true. */
+  /**
+   * True = requests without credentials are served, unless the configuration file of `outsideIdentity` decides this. Default true.
+   */
   readonly isAnonymousAllowed?: boolean | undefined;
   /** Default: on for every resource. */
   readonly watchCache?: WatchCacheOptions | undefined;
@@ -118,7 +123,7 @@ export interface ControlPlaneOptions {
   /** Default 3600. */
   readonly eventTtlSeconds?: number | undefined;
   /**
-   * Whether privileged containers and Windows host process containers are allowed. When false, pods and templates that ask for them are
+   * True = privileged containers and Windows host process containers are allowed. Otherwise, pods and templates that request them are
    * refused. Default true: kube-apiserver's default is false, but everything that sets up clusters turns it on.
    */
   readonly allowsPrivileged?: boolean | undefined;
@@ -132,20 +137,19 @@ export interface ControlPlaneOptions {
    */
   readonly admission?: AdmissionOptions | readonly AdmissionFunction[] | undefined;
   /**
-   * Whether requests share the server's seats as flow schemas and priority levels say. False: reads and writes are only counted. Default
-   * true.
+   * True = requests share the server's seats by flow schemas and priority levels. False = reads and writes are only counted. Default true.
    */
   readonly hasPriorityAndFairness?: boolean | undefined;
   /**
-   * With priority and fairness, this and the next number are added up to the seats of the server. Without, it is the maximum number of reads
-   * at a time; 0 = no limit. Default 400.
+   * With priority and fairness, this and the next number are added up to the seats of the server. Otherwise it is the maximum number of
+   * concurrent reads; 0 = no limit. Default 400.
    */
   readonly maxRequestsInflight?: number | undefined;
   /** The same for writes. Default 200. */
   readonly maxMutatingRequestsInflight?: number | undefined;
   /** Maximum number of concurrent streams on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number | undefined;
-  /** What to record about requests, and where. Default: nothing. */
+  /** Selects the recorded requests, the extent of the records, and their destination. Default: nothing. */
   readonly audit?: AuditSettings | undefined;
   /** Text of a TracingConfiguration of apiserver.config.k8s.io. Default: no request is traced. */
   readonly tracing?: string | undefined;
@@ -161,9 +165,9 @@ export interface ControlPlaneOptions {
   readonly allowsUnsafeDeletion?: boolean | undefined;
   /** Fraction of requests, in [0, 1], after which an HTTP/2 client is told to reconnect, so that clients spread over servers. Default 0. */
   readonly goawayChance?: number | undefined;
-  /** How long /livez treats control loops that are not yet ready as healthy, in milliseconds. Default 0. */
+  /** Time for which /livez treats control loops that are not yet ready as healthy, in milliseconds. Default 0. */
   readonly livezGraceMs?: number | undefined;
-  /** The steps of a graceful stop. Default: stops at once. */
+  /** The steps of a graceful stop. Default: the server stops at once. */
   readonly shutdown?: ShutdownOptions | undefined;
   /** Default 10.96.0.0/16. */
   readonly serviceClusterIpRange?: string | undefined;
@@ -174,9 +178,9 @@ export interface ControlPlaneOptions {
    */
   readonly runtimeConfig?: RuntimeConfig | undefined;
   /**
-   * Who maintains the endpoints of the service "kubernetes" in "default". The service, and the ServiceCIDR of the same name, are created
-   * when missing. 'lease': this server together with the others on its etcd. 'none': somebody else. 'off': neither object is created.
-   * Always 'off' without HTTP. Default 'off'.
+   * Says who maintains the endpoints of the service "kubernetes" in "default". The service, and the ServiceCIDR of the same name, are
+   * created when missing. 'lease': this server together with the others on its etcd. 'none': somebody else. 'off': neither object is
+   * created. Always 'off' without HTTP. Default 'off'.
    */
   readonly endpointReconciler?: 'off' | 'none' | 'lease' | undefined;
   /**
@@ -187,18 +191,20 @@ export interface ControlPlaneOptions {
    */
   readonly identity?: 'off' | 'without lease' | 'on' | undefined;
   /**
-   * Whether the server keeps an APIService for each group version that it serves, reports for all APIServices whether they are
-   * available, and passes requests for those that name a Service on to the API server behind it. Always false without HTTP. Default
-   * false.
+   * True = the server keeps an APIService for each group version that it serves, reports the availability of all APIServices, and passes
+   * requests on for those that name a Service. Always false without HTTP. Default false.
    */
   readonly registersApiServices?: boolean | undefined;
-  /** How requests are passed on to other API servers. Used with `registersApiServices`. */
+  /** Settings for passing requests on to other API servers. Used with `registersApiServices`. */
   readonly aggregation?: AggregationSettings | undefined;
-  /** Proxies whose headers may name the user, and the certificate of this server's own proxy. Default: certificates made by itself. */
+  /**
+   * Proxies whose headers may name the user, and the certificate of this server's own proxy. Default: certificates that the server makes
+   * itself.
+   */
   readonly frontProxy?: FrontProxyOptions | undefined;
   /**
-   * Whether clients that create or change objects which nothing in this server acts on (horizontal pod autoscalers, network policies) get a
-   * warning. Default false.
+   * True = clients get a warning when they create or change objects on which nothing in this server acts (horizontal pod autoscalers,
+   * network policies). Default false.
    */
   readonly warnsWithoutEffect?: boolean | undefined;
   /**
@@ -208,14 +214,14 @@ export interface ControlPlaneOptions {
   readonly kinds?: readonly ResourceDefinition[] | undefined;
   /**
    * Functions that convert custom resources between versions, by name of the definition ("widgets.example.com"). Such a function is called
-   * in place of what the definition says: neither webhook nor certificate is needed. Default none.
+   * in place of the definition's own conversion, so neither webhook nor certificate is needed. Default none.
    */
   readonly conversions?: Readonly<Record<string, ConvertObject>> | ConversionFunctions | undefined;
   /**
    * Names of control loops, as in kube-controller-manager; "*" = all, "-name" = all except this one. Default none. Without HTTP there is no
-   * authority to publish and nobody to accept tokens, so root-ca-certificate-publisher-controller and serviceaccount-token-controller are
-   * left out. With `etcd` only one of the servers runs the loops, see `leaderElection`; the published authority and the key that signs
-   * tokens in Secrets are then those of that server.
+   * authority to publish and nothing that accepts tokens, so root-ca-certificate-publisher-controller and serviceaccount-token-controller
+   * are left out. With `etcd` only one of the servers runs the loops, see `leaderElection`; the published authority and the key that signs
+   * tokens in Secrets then belong to that server.
    */
   readonly controlLoops?: readonly string[] | undefined;
   /**
@@ -225,17 +231,18 @@ export interface ControlPlaneOptions {
   readonly leaderElection?: 'off' | LeaderElectionTimes | undefined;
   /**
    * Serves the inspector at /inspect/ of this server: caches, watchers, requests under way and slow ones, the store; as a page, as JSON and
-   * live. The authorizer decides who may read these paths: members of system:masters, and whom a rule gives the non-resource URL "/inspect/*".
-   * With a port, 0 = any free one, it is also served over plain HTTP at 127.0.0.1, to a browser that has `inspectorUrl`. Default false.
+   * live. The authorizer decides who may read these paths: members of system:masters, and users with a rule for the non-resource URL
+   * "/inspect/*". With a port, 0 = any free one, it is also served over plain HTTP at 127.0.0.1, to browsers with `inspectorUrl`. Default
+   * false.
    */
   readonly inspect?: boolean | { readonly port: number } | undefined;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean | undefined;
-  /** What /metrics shows in addition to the server's own metrics; a registry of prom-client is one. Default none. */
+  /** Metrics that /metrics shows in addition to the server's own, such as a registry of prom-client. Default none. */
   readonly metrics?: readonly MetricsText[] | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
-  /** Called when the store failed for good; the process should end. Default: nothing. */
+  /** Called when the store has failed for good, so that the process should end. Default: nothing. */
   readonly onFatal?: ((error: unknown) => void) | undefined;
   /** Cancels a start in progress at its next step. Has no effect once it has started. */
   readonly signal?: AbortSignal | undefined;
@@ -250,7 +257,7 @@ export interface ControlPlane {
   readonly caFile: string;
   /** Bearer token of an admin in system:masters; a new one at each start. */
   readonly token: string;
-  /** What a browser on this machine opens, with a token that is made anew at each start; "" unless `inspect` has a port. */
+  /** URL for a browser on this machine, with a token that is made at each start; "" unless `inspect` has a port. */
   readonly inspectorUrl: string;
   /** Text of a kubeconfig for the admin. */
   readonly kubeconfig: string;

@@ -41,7 +41,7 @@ describe('startControlPlane on etcd', () => {
     for (let round = 0; round < 5; round += 1) {
       const metadata = { name: `shared-${round}`, namespace: 'default' };
       const created = await one.client.create(ConfigMap, { metadata, data: { round: String(round) } });
-      // A list without a version comes from the other server's cache, once that is as new as etcd.
+      // A list without a version comes from the other server's cache, once it is as new as etcd.
       const list = await two.client.listPage(ConfigMap, { namespace: 'default' });
       expect(list.items.at(-1)?.metadata).toEqual(created.metadata);
       await two.client.update(ConfigMap, { ...created, data: { round: 'done' } });
@@ -62,7 +62,7 @@ describe('startControlPlane on etcd', () => {
       await etcd.remove();
       for (const folder of folders) await rm(folder, { recursive: true });
     });
-    // In the end all but two of the 14 addresses are taken, so servers that did not see each other would give an address twice.
+    // In the end all but two of the 14 addresses are taken, so servers that did not see each other would give out an address twice.
     const range = { serviceClusterIpRange: '10.96.0.0/28' };
     for (const dataDir of folders) {
       planes.push(await startControlPlane({ dataDir, etcd: { endpoints: [etcd.endpoint] }, http: 'off', ...range }));

@@ -1,5 +1,5 @@
 // startControlPlane starts the whole server in this process: engine, stores, custom resources, HTTPS, first objects.
-// Each part is a package of its own; this file puts them together and closes them in reverse order.
+// Each part is a separate package; this file assembles them and closes them in reverse order.
 
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -110,7 +110,7 @@ async function start(
   const loops = wantedLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
   closers.push(() => loops.close());
   loops.start();
-  // Where objects cannot be read, loops may never become ready: they keep retrying, and /readyz reports it.
+  // If objects cannot be read, loops may never become ready. They keep retrying, and /readyz reports it.
   if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
   if (pki === undefined) return { ...noServer, client };
   const observed = { audit, outside, tracer: tracing?.tracer, flowControl: flows?.control };
@@ -138,7 +138,7 @@ async function startAuthorization(
       await access.nodes.whenSettled();
       hooks.finish('generic-apiserver-start-informers');
     },
-    // It was closed before it had synced.
+    // The feed was closed before it had synced.
     () => undefined,
   );
   if (resources.isReady()) await unlessAborted(informed, signal);
@@ -197,7 +197,7 @@ async function openEncryption(
 ): Promise<EncryptionAtRest | undefined> {
   const { encryption } = options;
   if (encryption === undefined) return undefined;
-  // Imported only when needed: gRPC, for KMS plug-ins here and for etcd below, is a fifth of the code that a start would load.
+  // gRPC is imported only when needed, for KMS plug-ins here and for etcd below, because it is a fifth of the code that a start would load.
   const module = await import('./encryption-config/encryption-at-rest.ts');
   return module.EncryptionAtRest.open(encryption, { serverId: serverIdOf(options), ...ports });
 }
@@ -208,7 +208,7 @@ function openPki(options: ControlPlaneOptions, clock: Clock): Promise<Pki> {
   return startingWith('dataDir', async () => {
     const pki = await ensurePki({ directory: pkiDirectory(options), hosts, clock });
     if (serving === undefined) return pki;
-    // Clients have to trust this certificate; the file's path is the one handed out.
+    // Clients have to trust this certificate, and they get the path of its file.
     const trustFile = join(pkiDirectory(options), 'given-serving.crt');
     await writePrivateFile(trustFile, serving.cert);
     return { ...pki, serving, trusted: { cert: serving.cert, file: trustFile } };
@@ -271,7 +271,7 @@ async function openOutsideIdentity(
   return OutsideIdentity.open(outsideIdentity, { ownIssuers, apiAudiences, serverId: serverIdOf(options), ...ports });
 }
 
-/** Returns the name of this server in metrics: that of its Lease, where its port is chosen before it starts. */
+/** Returns the name of this server in metrics: the name of its Lease, if its port is chosen before it starts. */
 function serverIdOf({ port = 0 }: ControlPlaneOptions): string {
   return serverName({ hostname: hostname(), port });
 }
@@ -289,7 +289,7 @@ async function accessOptions(options: ControlPlaneOptions, token: string): Promi
   };
 }
 
-/** Adds a signing key, unless HTTP is off and nobody can ask for tokens. */
+/** Adds a signing key, unless HTTP is off, so that no tokens can be requested. */
 async function serviceAccounts(options: ControlPlaneOptions): Promise<ServiceAccountOptions> {
   const { signingKey: given, verificationKeys = [] } = options.serviceAccounts ?? {};
   if (given !== undefined) await startingWith('serviceAccounts.signingKey', () => void readSigningKey(given));

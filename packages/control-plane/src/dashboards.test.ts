@@ -1,4 +1,5 @@
-// The dashboards for Grafana against what a manager and a server show: names and labels of their queries are read by Prometheus' own grammar.
+// Compares the dashboards for Grafana with the metrics of a manager and a server. Prometheus' own grammar reads the names and labels in
+// their queries.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ interface Dashboard {
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-// Plain JavaScript, because people run it.
+// The script is plain JavaScript, because people run it directly.
 const script = new URL('../../../scripts/dashboards.mjs', import.meta.url).href;
 const { dashboards } = (await import(script)) as {
   readonly dashboards: readonly { readonly file: string; readonly text: string }[];
@@ -31,7 +32,7 @@ interface Selected {
   readonly labels: readonly string[];
 }
 
-/** Returns the metric of a query, and all labels that it names. Throws for what is no PromQL. */
+/** Returns the metric of a query, and all labels that it names. Throws for text that is not PromQL. */
 function selectedBy(expr: string): Selected {
   const query = expr.replaceAll('$__rate_interval', '5m');
   const metrics: string[] = [];

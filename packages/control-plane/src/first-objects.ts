@@ -20,8 +20,8 @@ const priorityClasses = [
 ] as const;
 
 /**
- * Creates the objects that are missing; existing ones stay as they are. Looks before it creates, because admission is asked about every
- * creation: a webhook that fails must not keep a server from starting.
+ * Creates the missing objects; existing ones stay unchanged. It checks first, because every creation passes admission, and a failing
+ * webhook must not keep a server from starting.
  */
 export async function createFirstObjects(client: ResourceClient): Promise<void> {
   await Promise.all([

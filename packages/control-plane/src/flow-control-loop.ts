@@ -1,6 +1,6 @@
-// FlowControlLoop runs API priority and fairness: it keeps the bootstrap configuration in the store, feeds what is stored to the server's
-// flow control, and writes the conditions of flow schemas. Between control-plane.ts and the packages apiserver and kubernetes. Source:
-// apf_controller.go Run, storage_flowcontrol.go PostStartHook.
+// FlowControlLoop runs API priority and fairness: it keeps the bootstrap configuration in the store, passes the stored configuration to the
+// server's flow control, and writes the conditions of flow schemas. It connects control-plane.ts with the packages apiserver and
+// kubernetes. Source: apf_controller.go Run, storage_flowcontrol.go PostStartHook.
 import type { CancelTimer, Clock, Logger, ResourceClient } from '@kapstan/api';
 import { nextTurn, onNextTurn } from '@kapstan/api/internal';
 import { FlowControl, type FlowControlOptions } from '@kapstan/apiserver';
@@ -20,13 +20,13 @@ import type { ServerParts } from './serving.ts';
 
 export interface FlowControlLoopOptions extends Pick<FlowControlOptions, 'seats' | 'statsOf'> {
   readonly client: ResourceClient;
-  /** Called when the stored configuration acts. */
+  /** Called when the stored configuration is in force. */
   readonly onFollowing: () => void;
   /** Called when the bootstrap configuration is stored. */
   readonly onEnsured: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** In [0, 1). Default Math.random. */
+  /** Returns a random number in [0, 1). Default Math.random. */
   readonly random?: (() => number) | undefined;
 }
 
@@ -43,7 +43,7 @@ export class FlowControlLoop {
   readonly #statuses: FlowSchemaStatuses;
   #hasSynced = false;
   #isPublishing = false;
-  /** The writing of conditions in progress, and whether it has to begin again. */
+  /** The write of conditions in progress, and whether it has to begin again. */
   #writing: Promise<void> | undefined;
   #isStale = false;
   #failures = 0;
@@ -69,14 +69,14 @@ export class FlowControlLoop {
     this.control = new FlowControl({ seats, configuration, statsOf, ...flowControlFacts, clock });
   }
 
-  /** Resolves when the bootstrap configuration is stored and acts. While nothing can be read it keeps trying, and does not resolve. */
+  /** Resolves when the bootstrap configuration is stored and in force. As long as nothing can be read, it keeps trying and does not resolve. */
   async start(): Promise<void> {
     this.control.start();
     this.#feed.start();
     try {
       await this.#feed.whenSynced();
     } catch {
-      // It was closed before it had synced.
+      // The feed was closed before it had synced.
       return;
     }
     this.#hasSynced = true;
@@ -95,7 +95,7 @@ export class FlowControlLoop {
     await Promise.all([this.#ensuring, this.#writing]);
   }
 
-  /** Changes of one turn are taken together: a start reads many objects at once. */
+  /** Changes of one turn are applied together, because a start reads many objects at once. */
   #onChange(change: FlowControlChange): void {
     if (!this.#hasSynced) return;
     if (change === 'specs' && !this.#isPublishing) {
@@ -135,7 +135,7 @@ export class FlowControlLoop {
       );
   }
 
-  /** Writes what is wrong now, and again what changes meanwhile. Never rejects. */
+  /** Corrects the present conditions, and again those that change meanwhile. Never rejects. */
   #writeStatuses(): Promise<void> {
     this.#isStale = true;
     this.#writing ??= this.#writeUntilCurrent().finally(() => {
@@ -146,7 +146,7 @@ export class FlowControlLoop {
 
   async #writeUntilCurrent(): Promise<void> {
     while (this.#isStale && !this.#isClosed) {
-      // Events of this turn are taken together.
+      // Events of this turn are handled together.
       await nextTurn();
       this.#isStale = false;
       const pauseMs = await this.#syncStatuses();
@@ -178,7 +178,10 @@ export class FlowControlLoop {
   }
 }
 
-/** Returns undefined where it is off, and where there is no server whose requests could be limited. The caller starts and closes it. */
+/**
+ * Returns undefined where the feature is off, and where there is no HTTP server whose requests could be limited. The caller starts and
+ * closes the loop.
+ */
 export function openFlowControl(
   options: ControlPlaneOptions,
   { resources, hooks, clock, logger }: Pick<ServerParts, 'resources' | 'hooks' | 'clock' | 'logger'>,

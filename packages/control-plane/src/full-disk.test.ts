@@ -51,7 +51,7 @@ it('answers a backup that the server has no room for with what to do, and leaves
     const out = join(work, 'backup');
     expect(await store(['backup', '--kubeconfig', kubeconfig, '--out', out])).toBe(1);
     expect(printed).toMatch(
-      /^kapstan store backup: not enough disk space for the copy that the server makes beside its store .*\n$/,
+      /^kapstan store backup: not enough disk space for the copy that the server makes next to its store .*\n$/,
     );
     expect([readdirSync(out), readdirSync(dataDir).sort()]).toEqual([[], ['pki', 'store']]);
     makeRoom(mount);

@@ -1,5 +1,5 @@
-// The pages that let others verify service account tokens: OpenID discovery and the key set.
-// Source: apiserver routes/openidmetadata.go (1.36).
+// The pages by which others verify service account tokens: OpenID discovery and the key set. Source: apiserver
+// routes/openidmetadata.go (1.36).
 
 import type { Page, PageAnswer } from '@kapstan/apiserver';
 import { type IssuerDocuments, keySetPath } from '@kapstan/kubernetes';

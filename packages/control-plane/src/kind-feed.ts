@@ -6,7 +6,7 @@ import { filter, firstValueFrom } from 'rxjs';
 
 type Stored = DeepReadonly<KubernetesObject>;
 
-/** Takes what is stored, by the name of the kind. */
+/** Receives stored objects, by the name of the kind. */
 interface KindStore<K extends string> {
   set(kind: K, object: Stored): void;
   delete(kind: K, object: Stored): void;
@@ -18,7 +18,7 @@ export interface KindFeedOptions<K extends string> {
   readonly client: ResourceClient;
   readonly kinds: readonly Resource<KubernetesObject>[];
   readonly store: KindStore<K>;
-  /** What the objects are, for the log: "roles or bindings". */
+  /** Name of the objects in the log: "roles or bindings". */
   readonly what: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -65,7 +65,7 @@ function reflectorOf<K extends string>(
     clock,
     name: kind.plural,
     onWatchError: (error, { phase }) => {
-      // "stale" means an expired version, which a relist repairs, so it is no warning.
+      // "stale" means an expired version, which a relist repairs, so it does not deserve a warning.
       const level = phase === 'stale' ? 'debug' : 'warn';
       logger[level](`could not watch ${what}; retrying`, { resource: kind.plural, error: String(error) });
     },

@@ -1,4 +1,5 @@
-// Makes a control plane reachable: what exists only where it listens. Called by control-plane.ts at the end of a start.
+// Makes a control plane reachable, with the parts that exist only when it listens. Called by control-plane.ts at the
+// end of a start.
 import type { Clock, Logger } from '@kapstan/api';
 import type { ApiServer, HealthCheck } from '@kapstan/apiserver';
 import { announce } from './announcement.ts';
@@ -21,7 +22,7 @@ import { ServerInspector } from './server-inspector/server-inspector.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
-/** What is open before the server listens. */
+/** The parts that are open before the server listens. */
 export interface OpenedParts
   extends Omit<ServerParts, 'aggregation' | 'certificates' | 'inspector' | 'healthChecks' | 'clock' | 'logger'> {
   readonly bootstrapRoles: HealthCheck;
@@ -54,7 +55,7 @@ export async function listen(
   const server = await startServing(options, parts);
   closers.push(() => server.close());
   inspector?.follow(server);
-  // Streams end before the server waits for what is under way.
+  // Streams end before the server waits for requests under way.
   closers.push(async () => inspector?.close());
   await announce(options, { ...parts, registration, closers, port: server.port });
   followCertificates(options, { pki, server, aggregation, certificates });
@@ -82,7 +83,7 @@ function followedCertificates(
   return new FollowedCertificates({ certificates, files, ...ports });
 }
 
-/** Puts certificates to use whose files change. */
+/** Applies certificates whose files change. */
 function followCertificates(
   { frontProxy: asked = {} }: ControlPlaneOptions,
   { pki, server, aggregation, certificates }: FollowingParts,
@@ -116,7 +117,10 @@ function apiServiceRegistration(
   return registersApiServices ? new ApiServiceRegistration({ client, served, ...ports }) : undefined;
 }
 
-/** Reads the stored APIServices before the first request, which might else go to the wrong server. Returns undefined when aggregation is off. */
+/**
+ * Reads the stored APIServices before the first request, which might otherwise go to the wrong server. Returns undefined when aggregation
+ * is off.
+ */
 async function startAggregation(
   { registersApiServices = false, frontProxy = {}, aggregation: settings = {}, signal }: ControlPlaneOptions,
   { pki, resources, closers, clock, logger }: ListeningPorts & Pick<ServerParts, 'pki' | 'resources'>,

@@ -5,7 +5,9 @@ import type { ResourceStack } from '@kapstan/apiserver';
 import { expect, it } from 'vitest';
 import { reportLoading } from './load-progress.ts';
 
-/** A stand-in with only the members that are read: opening a real store that takes a second to load would take longer than that. */
+/**
+ * A stand-in with only the members that are read, because loading a real store large enough to need a second would take too long.
+ */
 function stack(resource: string, state: 'pending' | 'ready', loading: number): ResourceStack {
   const served = { definition: { group: '', resource } };
   return { served, cacher: { inspect: () => ({ state, loading }) } } as unknown as ResourceStack;

@@ -12,7 +12,9 @@ export interface LoadProgressOptions {
   readonly logger: Logger;
 }
 
-/** Logs progress once a second until all caches are loaded; nothing when that takes less than a second. The returned function stops it. */
+/**
+ * Logs progress once a second until all caches are loaded; logs nothing when that takes less than a second. The returned function stops it.
+ */
 export function reportLoading({ open, clock, logger }: LoadProgressOptions): () => void {
   let cancel = (): void => undefined;
   const arm = (): void => {

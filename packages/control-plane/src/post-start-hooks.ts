@@ -4,7 +4,7 @@ import type { HealthCheck } from '@kapstan/apiserver';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 
 /**
- * Those of kube-apiserver's hooks that have a counterpart here, in its order. The others belong to parts that are not built or not needed.
+ * Those hooks of kube-apiserver that have a counterpart here, in its order. The others belong to parts that are not built or not needed.
  */
 const inOrder = [
   'start-apiserver-admission-initializer',
@@ -93,7 +93,7 @@ export class PostStartHooks {
     for (const hook of hooks) if (this.#isFinished.has(hook)) this.#isFinished.set(hook, true);
   }
 
-  /** A finished hook stays finished: whatever can fail later has its own check. */
+  /** A finished hook stays finished, because everything that can fail later has its own check. */
   get healthChecks(): readonly HealthCheck[] {
     return [...this.#isFinished.keys()].map((hook) => ({
       name: `poststarthook/${hook}`,

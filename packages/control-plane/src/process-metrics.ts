@@ -50,8 +50,8 @@ function fileLimit(limits: string): MetricFamily | undefined {
 }
 
 /**
- * Returns undefined for a value that the system does not provide: there is no /proc, or no file descriptor is left. The other metrics
- * matter most in exactly that case.
+ * Returns undefined for a value that the system does not provide, because there is no /proc or no file descriptor is left. The other
+ * metrics matter most in exactly that case.
  */
 async function told(
   read: () => MetricFamily | undefined | Promise<MetricFamily | undefined>,

@@ -1,5 +1,5 @@
-// Compares the OpenAPI documents of twenty definitions with those that kube-apiserver 1.36.3 publishes of them
-// (packages/apiextensions/fixtures/record-published.mjs). Descriptions that Kubernetes wrote are not compared.
+// Compares the OpenAPI documents of twenty definitions with those that kube-apiserver 1.36.3 publishes for them
+// (packages/apiextensions/fixtures/record-published.mjs). Descriptions written by Kubernetes are not compared.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';

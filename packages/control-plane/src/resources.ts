@@ -54,7 +54,7 @@ import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
 import { storeChecks } from './store-checks.ts';
 
-/** Which resources have a watch cache, and how much history. */
+/** Selects the resources that have a watch cache, and the amount of history. */
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
   /** Size for resources that `sizes` does not name; 0 = no cache. */
@@ -73,7 +73,7 @@ export interface ResourcesOptions extends BuiltinOptions {
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean | undefined;
   readonly encryption?: EncryptionAtRest | undefined;
-  /** Same as the option of the server: objects that cannot be read may be deleted by force, so lists name them. Default false. */
+  /** Same as the server's option: objects that cannot be read may be deleted by force, so lists name them. Default false. */
   readonly allowsUnsafeDeletion?: boolean | undefined;
   /** How long to wait for kinds whose objects cannot be read, in milliseconds, before serving without them. Default 60 000. */
   readonly storageInitializationTimeoutMs?: number | undefined;
@@ -88,7 +88,7 @@ export interface ResourcesOptions extends BuiltinOptions {
   readonly runtimeConfig?: RuntimeConfig | undefined;
   /** See ControlPlaneOptions. */
   readonly conversions?: Readonly<Record<string, ConvertObject>> | ConversionFunctions | undefined;
-  /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
+  /** Encoding of objects in the engine. Default: JSON in a store that is not shared with other servers. */
   readonly storedAs?: ResourceCodecOptions | undefined;
   /** See ControlPlaneOptions. */
   readonly aggregation?: { readonly endpointsOnly?: boolean | undefined } | undefined;
@@ -96,25 +96,27 @@ export interface ResourcesOptions extends BuiltinOptions {
 }
 
 export interface Resources {
-  /** Every resource that the server works with. */
+  /** Every resource with which the server works. */
   readonly catalog: ResourceCatalog;
   /** Resources of the catalog that clients can discover. */
   readonly served: ResourceCatalog;
   /** Present where several servers share the store. */
   readonly nodePorts: SharedNodePorts | undefined;
   readonly access: AccessControl;
-  /** How much is used, and what was charged for requests that have not ended. */
+  /** The amounts in use, and charges of requests that have not ended. */
   readonly quotas: QuotaAdmission;
   readonly client: ResourceClient;
   readonly patching: ObjectPatching;
   readonly healthChecks: HealthCheck[];
   /** Returns false while the objects of some kind cannot be read. */
   isReady(): boolean;
-  /** Reports that the engine was compacted to this revision: watches of its resources may no longer start before it. */
+  /**
+   * Reports that the engine was compacted to this revision, so watches of its resources may no longer start before it.
+   */
   forgetBefore(engine: Engine, revision: Revision): void;
-  /** Returns how many objects of a resource were counted last. */
+  /** Returns the last count of a resource's objects. */
   objectStats(of: GroupResource): ObjectStats | 'stale' | undefined;
-  /** Returns what the watch caches hold and do now. */
+  /** Returns the content and activity of the watch caches. */
   caches(): readonly InspectedResource[];
   /** Metrics of stores, watch caches and authenticators, in Prometheus' text format. */
   readonly metrics: MetricsText;
@@ -169,7 +171,8 @@ function sizeMetrics(storedBytes: readonly (number | undefined)[]): MetricFamily
 const ownStore: ResourceCodecOptions = { mediaType: 'application/json', isShared: false };
 
 /**
- * Opens the built-in resources and those of the stored definitions, and waits until they can be read. The caller still owns the engines.
+ * Opens the built-in resources and the custom ones of stored definitions, and waits until they can be read. The caller still owns the
+ * engines.
  */
 export async function openResources(engines: StoreEngines, options: ResourcesOptions): Promise<Resources> {
   const { clock, logger } = options;
@@ -208,7 +211,7 @@ async function openOnCatalog(
   const nodePorts = nodePortsOf(engines, options);
   const stacks = (await builtinDefinitions(options, { catalog, access, nodePorts })).map(createStack);
   installGuarded(catalog, stacks, access);
-  // Without this option the whole catalog is served.
+  // Without this option, the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement, options.kinds);
   installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
   const customResources = customResourcesOf(options, { catalog, createStack, webhooks });
@@ -250,7 +253,7 @@ async function openOnCatalog(
   };
 }
 
-/** Returns a function that opens the stack of a kind, and the set of those that are open. */
+/** Returns a function that opens the stack of a kind, and the set of open stacks. */
 function stackMaker(
   engines: StoreEngines,
   options: ResourcesOptions,

@@ -28,7 +28,7 @@ import { tracingConfiguration } from './flags/tracing-flags.ts';
 import { fixedFlags } from './flags/unsupported-flags.ts';
 import { StartError, startingWith } from './start-error.ts';
 
-/** At this value of --v kube-apiserver too begins to log debug details. */
+/** At this value of --v, kube-apiserver also begins to log debug details. */
 const debugVerbosity = 4;
 
 /** Runs until a signal ends it. Returns 0 once requests are drained and all is closed. Rejects with the error of a failed start. */
@@ -183,8 +183,8 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     outsideIdentity: await identityOptions(flags),
     serving: cert === undefined || key === undefined ? undefined : { cert, key },
     authorization: authorizationSettings(flags),
-    // With AlwaysAllow anonymous requests are refused: nobody without a name may do everything.
-    // Source: BuiltInAuthenticationOptions.ApplyAuthorization.
+    // With AlwaysAllow, anonymous requests are refused, because nobody may do everything without a name. Source:
+    // BuiltInAuthenticationOptions.ApplyAuthorization.
     isAnonymousAllowed: (flags['anonymous-auth'] ?? true) && !allowsEverything(flags),
     watchCache: {
       isEnabled: flags['watch-cache'],
@@ -237,7 +237,7 @@ function certificateFiles(flags: ServeFlags): CertificateFiles {
   };
 }
 
-/** Returns where objects are stored, and how. */
+/** Returns the options for storing objects: the store and its settings. */
 async function storeOptions(
   flags: ServeFlags,
 ): Promise<Pick<ControlPlaneOptions, 'dataDir'> & Partial<ControlPlaneOptions>> {
@@ -258,7 +258,7 @@ async function storeOptions(
   };
 }
 
-/** Returns what feature gates decide. */
+/** Returns the options that feature gates control. */
 function gateOptions(flags: ServeFlags): Partial<ControlPlaneOptions> {
   const { AllowUnsafeMalformedObjectDeletion, APIServerIdentity, ComponentFlagz, ComponentStatusz } =
     flags['feature-gates'];
@@ -305,6 +305,6 @@ async function writeFiles(flags: ServeFlags, controlPlane: ControlPlane): Promis
   };
   await write('kubeconfig-out', controlPlane.kubeconfig);
   const { url, caFile, token } = controlPlane;
-  // Written last: whoever waits for this file may use all the others.
+  // This file is written last, because a program that waits for this file may then use all the others.
   await write('ready-file', `${JSON.stringify({ url, caFile, token, pid: process.pid })}\n`);
 }

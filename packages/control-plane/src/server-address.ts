@@ -1,5 +1,5 @@
-// Decides at which address the server is reached and which hosts its certificate covers, from the address to listen on and the one to
-// advertise. Used by control-plane.ts.
+// Determines the address at which the server is reached and the hosts that its certificate covers, from the address to listen on and the
+// one to advertise. Used by control-plane.ts.
 import { networkInterfaces } from 'node:os';
 
 export interface ServerAddress {
@@ -14,7 +14,9 @@ const everyAddress: ReadonlyMap<string, string> = new Map([
   ['::', '::1'],
 ]);
 
-/** Returns the URL with a host that clients can connect to: for "https://0.0.0.0:6443" the advertised address, else loopback. */
+/**
+ * Returns the URL with a host to which clients can connect: for "https://0.0.0.0:6443" the advertised address, otherwise loopback.
+ */
 export function reachableUrl(url: string, { bindAddress = '', advertiseAddress }: ServerAddress): string {
   const loopback = everyAddress.get(bindAddress);
   if (loopback === undefined) return url;

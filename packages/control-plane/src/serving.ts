@@ -1,5 +1,5 @@
-// Serving: starts the HTTPS server of a control plane from its parts, and explains why it cannot listen. Between
-// control-plane.ts and the API server.
+// Serving: starts the HTTPS server of a control plane from its parts, and explains why it cannot listen. It sits
+// between control-plane.ts and the API server.
 import { resolve } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
 import type { MetricsText } from '@kapstan/api/internal';
@@ -133,7 +133,7 @@ function metricsOf(
   return [loops.metrics, resources.metrics, processMetrics(clock), certificates, ...perhaps, ...others];
 }
 
-/** Where requests may be anonymous. The configuration file goes before the option. */
+/** Decides where requests may be anonymous. The configuration file overrides the option. */
 function anonymousAccess(
   { isAnonymousAllowed = true }: ControlPlaneOptions,
   outside: OutsideIdentity | undefined,

@@ -82,7 +82,7 @@ describe.skipIf(binary === undefined)('several servers on one etcd', () => {
     await vi.waitFor(async () => expect(await used()).toEqual({ 'count/configmaps': '0' }), 10_000);
     const create = (plane: ControlPlane, at: number): Promise<unknown> =>
       plane.client.create(ConfigMap, { metadata: { namespace: 'default', name: `m${at}` } });
-    // Each server knows the quota once it charges for it.
+    // Each server knows the quota once it charges requests to it.
     await vi.waitFor(async () => {
       for (const plane of planes) await create(plane, planes.indexOf(plane)).catch(() => undefined);
       expect(await used()).toEqual({ 'count/configmaps': '2' });

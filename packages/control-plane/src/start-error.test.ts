@@ -19,7 +19,8 @@ let taken: Server;
 let takenPort: number;
 
 beforeAll(async () => {
-  // One server starts and stops first, so that what a process opens only once, such as the random number source, is not counted as a leak.
+  // One server starts and stops first, so that resources which a process opens only once, such as the random number source, are not counted
+  // as a leak.
   const warm = await mkdtemp(join(tmpdir(), 'kapstan-start-'));
   await (await startControlPlane({ dataDir: warm })).close();
   await rm(warm, { recursive: true });
@@ -147,7 +148,7 @@ describe('kapstan serve', () => {
     expect(outcome.stderr).not.toContain('\n    at ');
     expect(outcome.code).toBe(1);
     await leaks.assertNone();
-    // This includes the files that it began to write.
+    // This includes files that it began to write.
     expect((await readdir(work)).filter((name) => name !== 'data')).toEqual([]);
   });
 

@@ -1,9 +1,9 @@
-// StartError: why a control plane could not start, and which option has to be changed. serve.ts replaces the option's name with the
+// StartError: the reason why a control plane could not start, and the option to change. serve.ts replaces the option's name with the
 // flag's.
 import { messageOf } from '@kapstan/api/internal';
 import { isStorageError } from '@kapstan/storage';
 
-/** Thrown where a control plane cannot start for a reason that its user can mend; the message says what. */
+/** Thrown when a control plane cannot start for a reason that its user can correct; the message describes it. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   /** The option at fault: a path in the options of startControlPlane, or a flag of the command. */
@@ -32,7 +32,7 @@ export async function startingWith<T>(option: string, work: () => T | Promise<T>
   }
 }
 
-/** Returns the reason in words for whoever started the command. */
+/** Returns the reason in words for the user of the command. */
 export function reasonOf(cause: unknown): string {
   if (isStorageError(cause) && cause.detail !== '') return worded(cause.detail);
   return worded(messageOf(cause));

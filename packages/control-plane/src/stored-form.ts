@@ -2,7 +2,9 @@
 import type { ResourceCodecOptions } from '@kapstan/apiserver';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 
-/** In etcd, the form that a kube-apiserver on the same cluster writes; in the embedded store, the form that can be sent as it is. */
+/**
+ * Returns the form that a kube-apiserver on the same cluster writes when the store is etcd, and otherwise the form that can be sent unchanged.
+ */
 export function storedAs({ etcd, storageMediaType }: ControlPlaneOptions): ResourceCodecOptions {
   const isShared = etcd !== undefined;
   return {

@@ -1,4 +1,4 @@
-// Who may read /statusz and /flagz: whoever the bootstrap policy names.
+// Tests access to /statusz and /flagz: the bootstrap policy decides.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// Warnings for objects that this server stores and nothing in it obeys. Used by serving.ts. Workloads such as Deployments
-// are not listed: whoever makes them without a controller sees at once that no pod comes.
+// Warnings for objects that this server stores but on which nothing in it acts. Used by serving.ts. Workloads such as Deployments are not
+// listed, because without a controller users see at once that no pod appears.
 
 const unenforced: Readonly<Record<string, string>> = {
   'horizontalpodautoscalers.autoscaling': 'it runs no controller that scales',

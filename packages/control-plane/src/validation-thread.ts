@@ -1,5 +1,5 @@
-// The thread of a server that validates large objects: what it runs knows the built-in kinds and custom resources. Started by
-// resources.ts through LargeObjectValidation.
+// The thread of a server that validates large objects. Its code knows the built-in kinds and custom resources. Started by resources.ts
+// through LargeObjectValidation.
 
 import { definitionMakers, definitionsId } from '@kapstan/apiextensions';
 import { runValidationThread } from '@kapstan/apiserver';

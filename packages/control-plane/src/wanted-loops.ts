@@ -8,14 +8,14 @@ import type { ServerParts } from './serving.ts';
 import { StartError } from './start-error.ts';
 
 /**
- * How long content may still arrive in a namespace after its deletion, in milliseconds. All writers of an own store are in this process, so
- * only requests admitted before can be late. On etcd other servers admit by their own watch caches, which may not have seen the deletion
- * yet; the time is Kubernetes'. Source: namespaceDeletionGracePeriod.
+ * Time for which content may still arrive in a namespace after its deletion, in milliseconds. All writers of an embedded store are in this
+ * process, so only requests admitted earlier can be late. On etcd, other servers admit by their own watch caches, which may not have seen
+ * the deletion yet; the time is Kubernetes'. Source: namespaceDeletionGracePeriod.
  */
 const namespaceGraceMs = { ownStore: 500, sharedStore: 5000 };
 
 /**
- * Creates the loops that the options name: run at once where this server is alone, else when it is elected. Throws TypeError and
+ * Creates the loops that the options name, which run at once on a single server, otherwise when it is elected. Throws TypeError and
  * StartError.
  */
 export function wantedLoops(

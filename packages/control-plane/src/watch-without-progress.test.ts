@@ -1,4 +1,4 @@
-// Watches over HTTP on a store that cannot be asked for progress, such as etcd before 3.4.31 or 3.5.13.
+// Tests watches over HTTP on a store without progress requests, such as etcd before 3.4.31 or 3.5.13.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -55,7 +55,7 @@ describe('the kubeconfig of a webhook', () => {
     expect(await shown()).toEqual(one);
     await file('cert', two.cert);
     nowMs = 300_000;
-    // A certificate whose key is still the old one is not shown.
+    // A certificate with the old key is not presented.
     expect(await shown()).toEqual(one);
     await file('key', two.key);
     expect(await shown()).toEqual(two);

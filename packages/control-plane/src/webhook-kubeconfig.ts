@@ -1,5 +1,5 @@
-// Reads the kubeconfig of a webhook that a flag names: where it listens, whom to trust, and how the server proves who it is.
-// For webhooks of authentication and authorization; the audit webhook has a whole client. Source: apiserver util/webhook LoadKubeconfig.
+// Reads the kubeconfig of a webhook that a flag names: its address, the trusted authorities, and the server's own credentials. Used for
+// webhooks of authentication and authorization; the audit webhook has a whole client. Source: apiserver util/webhook LoadKubeconfig.
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from '@kapstan/api';
@@ -17,7 +17,7 @@ export interface WebhookKubeconfigOptions {
   readonly clock: Clock;
 }
 
-/** Rejects when the file cannot be used, and with TypeError when it asks for what is not built. */
+/** Rejects when the file cannot be used, and with TypeError when it requires a feature that is not built. */
 export async function webhookOfKubeconfig(
   path: string,
   { what, clock }: WebhookKubeconfigOptions,
@@ -31,7 +31,7 @@ export async function webhookOfKubeconfig(
   // A slash at the end makes no difference.
   url.pathname = url.pathname.replace(/\/+$/, '');
   const certificate = certificateOf(tls, clock);
-  // What cannot be used is told now, not when the webhook is asked.
+  // Faults are reported now, not when the webhook is called.
   await certificate?.();
   return {
     url: url.href,
@@ -92,7 +92,9 @@ async function bearer(path: string): Promise<string> {
   return `Bearer ${token}`;
 }
 
-/** Returns what was read last, and reads it again when it is older than `freshMs`. While it cannot be read, the last one counts. */
+/**
+ * Returns the last content, and reads it again when it is older than `freshMs`. While the file cannot be read, the last content counts.
+ */
 function rereading<T>(read: () => Promise<T>, freshMs: number, clock: Clock): () => Promise<T> {
   let known: { readonly value: T; readonly atMs: number } | undefined;
   let reading: Promise<T> | undefined;

@@ -50,7 +50,7 @@ const client = {
   update: write,
 } as unknown as ResourceClient;
 
-/** Records the names that it is called for. */
+/** Records the names for which it is called. */
 const recording = (kind: Resource, name: string): Controller =>
   controller(kind, { name }).reconcile(async ({ metadata }) => void runs.push(`${name} ${metadata.name}`));
 

@@ -1,5 +1,5 @@
-// CacheProblem says why a kind cannot be listed or watched, and what to do about it. Found by informer-cache.ts, logged
-// by the manager.
+// CacheProblem describes why a kind cannot be listed or watched, and what to do about it. Found by informer-cache.ts,
+// logged by the manager.
 
 import { isNotFound, type Resource } from '@kapstan/api';
 import { isDefinedResource } from '@kapstan/api/internal';
@@ -11,14 +11,14 @@ export interface CacheProblem {
 }
 
 /**
- * True for the error of a client that was closed and never comes back. A connection that was given up has the same
- * code, and a cause. Source: `Client.close` of @kapstan/client.
+ * True for the error of a client that was closed and never comes back. An abandoned connection has the same code, but
+ * also a cause. Source: `Client.close` of @kapstan/client.
  */
 export function isOfClosedClient(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECANCELED' && error.cause === undefined;
 }
 
-/** Whether this run has installed the definitions of its kinds. */
+/** Says whether this run has installed the definitions of its kinds. */
 export type Installation = 'wasInstalled' | 'notInstalled';
 
 /** Returns "Foo (foos.v1.demo.dev): …". */

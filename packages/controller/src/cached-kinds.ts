@@ -17,7 +17,7 @@ export class CachedKinds {
     this.#kinds = kinds;
   }
 
-  /** Returns why each unfilled kind is unfilled, as far as its server has answered; empty = all are filled. */
+  /** Returns the reason why each unfilled kind is unfilled, if its server has answered; empty = all are filled. */
   unsynced(): readonly CacheProblem[] {
     return this.#kinds.flatMap(({ kind, informers }) => {
       const bad = informers.filter((informer) => !isFilled(informer));
@@ -27,7 +27,7 @@ export class CachedKinds {
     });
   }
 
-  /** Calls `tell` with the error of an informer whose client was closed, also when that happened earlier. */
+  /** Calls `tell` with the error of an informer whose client was closed, even if that happened earlier. */
   followClosing(tell: (error: unknown) => void): void {
     for (const { informers } of this.#kinds)
       for (const informer of informers)
@@ -37,8 +37,8 @@ export class CachedKinds {
   }
 
   /**
-   * Resolves to true when all kinds are listed and have been watched: a list that nobody may watch is out of date at
-   * once. False when the signal aborts first.
+   * Resolves to true when all kinds are listed and have been watched, because a list that nobody may watch is out of
+   * date at once. False when the signal aborts first.
    */
   async waitForSync(signal: AbortSignal): Promise<boolean> {
     const informers = this.#kinds.flatMap((cached) => cached.informers);

@@ -1,4 +1,4 @@
-// Waits until the informers of a manager have read what there is. Used by manager.ts.
+// Waits until the informers of a manager have read the existing objects. Used by manager.ts.
 import type { Clock } from '@kapstan/api';
 import type { CacheProblem } from './cache-problem.ts';
 import type { CachedKinds } from './cached-kinds.ts';
@@ -12,7 +12,7 @@ interface CachesFillOptions {
 }
 
 /**
- * Resolves to false when the stop comes first. Rejects when it takes too long, and at once if the client was closed.
+ * Resolves to false when the manager stops first. Rejects when it takes too long, and at once if the client was closed.
  */
 export async function cachesFill(
   cache: CachedKinds,

@@ -25,7 +25,7 @@ function textOf(key: unknown): string {
   throw new TypeError(`a key is "namespace/name" or { namespace, name }, not ${inspect(key)}`);
 }
 
-/** Returns why no object of the kind can have this key; undefined = one can. */
+/** Returns the reason why no object of the kind can have this key; undefined = one can. */
 export function keyProblem(key: string, { kind, scope }: Resource): string | undefined {
   const parts = key.split('/');
   if (parts.length > 2) return '"namespace/name" has one slash';
@@ -44,7 +44,7 @@ function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { read
   return oldObject === object || oldObject.metadata?.resourceVersion === object.metadata?.resourceVersion;
 }
 
-/** Names the object itself, which is what a change of the reconciled kind asks for. */
+/** Names the object itself, which a change of the reconciled kind asks to reconcile. */
 export function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
   return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
 }

@@ -14,18 +14,18 @@ export interface ConnectPorts {
 }
 
 /**
- * Selects the cluster, see `connect` of @kapstan/client. Default: KUBECONFIG, else ~/.kube/config, else the pod's
+ * Selects the cluster, see `connect` of @kapstan/client. Default: KUBECONFIG, or else ~/.kube/config, or else the pod's
  * service account.
  */
 export type ClusterOptions = Pick<ConnectOptions, 'kubeconfig' | 'context' | 'inCluster'>;
 
-/** Rejects when there is no usable configuration. Whether the server can be reached shows at the first call. */
+/** Rejects when there is no usable configuration. The first call shows whether the server can be reached. */
 export async function connectCluster(
   cluster: ClusterOptions,
   { clock, logger }: ConnectPorts,
 ): Promise<ConnectedClient> {
-  // Imported here, because HTTP is a third of what this package would load, and a program with a client of its own
-  // needs none of it.
+  // The client is imported here, because HTTP is a third of the code that this package would load, and programs with
+  // their own client do not need it.
   const { connect } = await import('@kapstan/client');
   return connect({ ...cluster, clock, logger });
 }

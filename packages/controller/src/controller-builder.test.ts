@@ -43,7 +43,7 @@ describe('controller()', () => {
     const base = controller(testPods);
     const none = undefined as never;
     const token = (where: string, what: string) =>
-      `${where} takes a resource, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${what}`;
+      `${where} takes a resource, such as Pod of '@kapstan/kinds/core/v1' or a result of defineResource(), not ${what}`;
     it.each<[string, () => unknown, string]>([
       ['no kind', () => controller(none), token('controller()', 'undefined')],
       ['a word', () => controller('pods' as never), token('controller()', '"pods"')],

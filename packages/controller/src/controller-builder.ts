@@ -1,5 +1,5 @@
-// controller(Kind) describes what a controller watches and what it does. It is plain data; controller-runner.ts runs it
-// for the manager.
+// controller(Kind) describes what a controller watches and does. It is plain data; controller-runner.ts runs it for the
+// manager.
 import { inspect } from 'node:util';
 import type { DeepReadonly, KubernetesObject, NamespacedResource, ObjectTarget, Resource } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
@@ -77,14 +77,14 @@ export interface SourceOptions<C extends KubernetesObject> {
   readonly when?: Predicate<C>;
 }
 
-/** How a controller works: how many at once, when again, how long. */
+/** Settings of a controller's work: concurrency, retries and time limits. */
 export interface ControllerSettings<T extends KubernetesObject> {
   /** Number of objects reconciled at once; the same object never twice. At least 1. Default 1. */
   readonly workers?: number;
   /**
-   * A rate limiter, or a function that makes it on the manager's clock, so that virtual time moves it:
-   * `(clock) => new BucketRateLimiter({ perSecond: 1, burst: 5, clock })`. Default: client-go's, 5 ms to 1000 s per object and 10 a second
-   * over all. It also replaces this one when it throws, which is logged.
+   * A rate limiter, or a function that makes it on the manager's clock, so that virtual time moves it: `(clock) => new BucketRateLimiter({
+   * perSecond: 1, burst: 5, clock })`. Default: client-go's, 5 ms to 1000 s per object and 10 a second in total. The default also replaces
+   * a given limiter that throws, which is logged.
    */
   readonly rateLimiter?: RateLimiterSetting<string>;
   /**
@@ -105,7 +105,7 @@ export interface ControllerSettings<T extends KubernetesObject> {
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
 
-/** A source of keys besides the reconciled kind itself. */
+/** A source of keys in addition to the reconciled kind itself. */
 export type ControllerSource =
   | { readonly type: 'owned'; readonly resource: Resource; readonly when: Predicate<KubernetesObject> }
   | {
@@ -127,7 +127,7 @@ export interface ControllerIndex {
   readonly valuesOf: IndexFunction<KubernetesObject>;
 }
 
-/** A finalizer of a controller, and what it does before the object goes. */
+/** A finalizer of a controller, and its work before the object is removed. */
 export interface Finalizer {
   readonly name: string;
   readonly finalize: Reconciler<KubernetesObject>;
@@ -141,12 +141,12 @@ export interface Controller {
   readonly sources: readonly ControllerSource[];
   readonly indexes: readonly ControllerIndex[];
   readonly finalizers: readonly Finalizer[];
-  /** Rights beyond those that follow from the rest. */
+  /** Rights beyond those that follow from the other declarations. */
   readonly needs: readonly NeededRights[];
   readonly hooks: DeclaredHooks;
   readonly settings: ControllerSettings<KubernetesObject>;
   readonly reconcile: Reconciler<KubernetesObject>;
-  /** Called for keys whose object is not there. Undefined = these are done at once. */
+  /** Called for keys whose object does not exist. Undefined = such keys are done at once. */
   readonly gone: GoneHandler | undefined;
 }
 
@@ -164,9 +164,9 @@ export interface ControllerBuilder<T extends KubernetesObject> {
     options?: SourceOptions<C>,
   ): ControllerBuilder<T>;
   /**
-   * Reconciles the objects that the function names for each value of an observable, promise or async iterable. It is
-   * subscribed to while the controller works. A failure or end is logged (an end at level info), and no more values
-   * come.
+   * Reconciles the objects that the function names for each value of an observable, promise or async iterable. The
+   * subscription lasts while the controller works. A failure or an end is logged (an end at level info), and no more
+   * values arrive.
    */
   on<V>(trigger: ObservableInput<V>, map: (value: V) => ReconcileKeys): ControllerBuilder<T>;
   /**
@@ -189,9 +189,9 @@ export interface ControllerBuilder<T extends KubernetesObject> {
    */
   finalize(name: string, finalize: Reconciler<T>): ControllerBuilder<T>;
   /**
-   * Declares rights that do not follow from the other declarations: `needs(Secret, ['get'], { names: ['ca'] })`. Reading what is reconciled,
-   * owned, watched or indexed, applying what is owned, finalizers, events and the status of a kind made with `defineResource` need no such
-   * line. `kapstan generate rbac` and `testCluster` read it; running a controller does not.
+   * Declares rights that do not follow from the other declarations: `needs(Secret, ['get'], { names: ['ca'] })`. No such line is needed for
+   * reading reconciled, owned, watched or indexed kinds, for applying owned ones, for finalizers, events, and the status of a kind made
+   * with `defineResource`. `kapstan generate rbac` and `testCluster` read it; running a controller does not.
    */
   needs(resource: Resource, verbs: readonly NeededVerb[], options?: NeedsOptions): ControllerBuilder<T>;
   /** Sets defaults before objects are written, as a mutating webhook. */
@@ -205,17 +205,18 @@ export interface ControllerBuilder<T extends KubernetesObject> {
     },
   ): ControllerBuilder<T>;
   /**
-   * Calls this function for a key whose object is not there, after its deletion or because a mapping named it. It may be called again for the
-   * same name, and is not called for an object that is back by then. Deletions that no process saw are not reported after a start: what must happen
-   * when an object goes belongs into {@link finalize}. Given twice is a TypeError. Source: controller-runtime, a Reconcile that gets NotFound.
+   * Calls this function for a key whose object does not exist, after its deletion or because a mapping named it. It may be called again for
+   * the same name, and is not called if the object is back by then. Deletions that no process saw are not reported after a start, so work
+   * that must happen when an object is removed belongs in {@link finalize}. A second function is a TypeError. Source: controller-runtime, a
+   * Reconcile that gets NotFound.
    */
   gone(gone: GoneHandler): ControllerBuilder<T>;
   /** Replaces the given settings; the others stay. */
   settings(settings: ControllerSettings<T>): ControllerBuilder<T>;
   /**
    * Returns the controller. The function is called with the cached object, once every cache is filled and shows the
-   * last writes for it. It is not called for objects that are gone or being deleted: use owner references,
-   * finalizers and {@link gone} for these.
+   * object's last writes. It is not called for objects that are gone or being deleted: use owner references, finalizers
+   * and {@link gone} for these.
    */
   reconcile(reconcile: Reconciler<T>): Controller;
 }
@@ -232,8 +233,8 @@ export function requeueAfter(requeueAfterMs: number): ReconcileResult {
 
 /**
  * Begins a controller of a kind. Its name (default: the kind in lower case) is its field manager and appears in
- * metrics, events and logs; names must differ within a manager. Each call returns a new builder and leaves the old one
- * as it was. This function and the builder throw TypeError for a wrong argument.
+ * metrics, events and logs; names must differ within a manager. Each call returns a new builder and does not change the
+ * old one. This function and the builder throw TypeError for a wrong argument.
  */
 export function controller<T extends KubernetesObject>(
   resource: NamespacedResource<T>,
@@ -284,7 +285,7 @@ const settingsCallbacks = ['priority', 'onOutcome'] as const;
 const always: Predicate<KubernetesObject> = () => true;
 const done: Reconciler<KubernetesObject> = async () => undefined;
 
-// The casts are safe, because a source's functions are only called with objects of its own resource.
+// The casts are safe, because a source's functions are only called with objects of that source's resource.
 function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilder<T> {
   const add = (source: ControllerSource): ControllerBuilder<T> =>
     builder({ ...spec, sources: [...spec.sources, source] });

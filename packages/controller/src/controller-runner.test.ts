@@ -195,7 +195,7 @@ describe('a controller that runs', () => {
     await settle();
     expect(runs).toEqual(['a', 'a']);
     const wrong = (problem: string, key: string) => [
-      'a key is no name of an object; it is dropped, and similar ones without further lines',
+      'a key is not the name of an object; it is dropped, and similar ones are dropped without further log lines',
       { controller: 'main', key, problem },
     ];
     expect(errors).toEqual([
@@ -253,7 +253,7 @@ describe('a controller that runs', () => {
     await clock.advance(60_000);
     expect(runs).toEqual([['a.io/first', 'a.io/second']]);
     expect(managers).toEqual(['careful', 'careful']);
-    // A change by somebody else counts, even if it is a finalizer.
+    // A change by another writer counts, even if it is a finalizer.
     objects.set(
       'a',
       maps.modify({
@@ -331,7 +331,7 @@ describe('a controller that runs', () => {
     expect(runs).toEqual(['a', 'b']);
     maps.add(configMap({ name: 'busy' }));
     await settle();
-    // All keys come back while the only worker is busy, and then a new one.
+    // All keys come back while the only worker is busy, and then a new one arrives.
     await clock.advance(60_100);
     maps.add(configMap({ name: 'new' }));
     await settle();

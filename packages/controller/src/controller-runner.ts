@@ -40,7 +40,7 @@ import { rateLimiterOf } from './workqueue/rate-limiter.ts';
 
 /** Parts that the manager shares with each of its controllers. */
 export interface ControllerPorts {
-  /** Its writes are refused when this process may not write. */
+  /** The writer, whose writes are refused when this process may not write. */
   readonly client: ResourceClient;
   readonly cache: InformerCache;
   readonly ownWrites: OwnWrites;
@@ -163,7 +163,7 @@ export class ControllerRunner {
 
   // ---- One run ----
 
-  /** Wraps a run in what is on, once: what is off costs nothing. */
+  /** Wraps a run in the enabled features, once: disabled ones cost nothing. */
   #handler(): SyncHandler {
     const history = this.#history;
     const recorded = history === undefined ? this.#measured : recordedHandler(history, this.#measured);
@@ -229,7 +229,7 @@ export class ControllerRunner {
     return (await controller.reconcile(named(object), context(object))) ?? undefined;
   }
 
-  /** Returns the client below the one of a run, and who hears of its writes. */
+  /** Returns the client below the one of a run, and the observer of its writes. */
   #clientParts(
     key: string,
     observer: WriteObserver,
@@ -248,7 +248,7 @@ export class ControllerRunner {
   ): Promise<ReconcileResult | undefined> {
     const { finalizers, resource: kind, name: fieldManager } = this.#controller;
     let left: DeepReadonly<KubernetesObject> | undefined = cached;
-    // Goes on to the next at once, because a predicate may drop the update that a removal causes.
+    // Continues with the next at once, because a predicate may drop the update that a removal causes.
     for (const { name, finalize } of finalizers) {
       if (!hasFinalizer(left, name)) continue;
       if (left !== cached) await shown();

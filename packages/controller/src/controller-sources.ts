@@ -31,9 +31,9 @@ interface SourcesPorts {
   readonly cache: InformerCache;
   readonly ownWrites: OwnWrites;
   readonly queue: RateLimitingQueue<string>;
-  /** Learns why keys are added; undefined where nobody asks. */
+  /** Records why keys are added; undefined where nothing reads it. */
   readonly causes: WakeCauses | undefined;
-  /** Returns the span that led to a change. Undefined where nothing is traced. */
+  /** Returns the span that led to a change. Undefined if nothing is traced. */
   readonly linkOf: ((change: ObjectChange<KubernetesObject>) => TraceLink | undefined) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -63,8 +63,8 @@ export class ControllerSources implements ChangeSink {
     const finalizers = controller.finalizers.map((finalizer) => finalizer.name);
     this.#follow({
       kind: controller.resource,
-      // The run that adds a finalizer continues with the object: another reconcile would undo what a TerminalError asks
-      // for.
+      // The run that adds a finalizer continues with the object, because another reconcile would ignore a
+      // TerminalError.
       when: (change) => !isFinalizerAddition(change, finalizers) && accepts(controller.when, change),
       through: 'itself',
       keysOf: (object) => [nameOf(object)],
@@ -93,7 +93,7 @@ export class ControllerSources implements ChangeSink {
     return { kind, when, through: 'mapping', keysOf: (object) => source.map(object, caches) };
   }
 
-  /** Handles changes from now on, and first, in slices, all objects that exist. */
+  /** Handles changes from now on, but first, in slices, all existing objects. */
   async begin(ends: AbortSignal): Promise<void> {
     const { cache, clock } = this.#ports;
     this.#isWorking = true;
@@ -133,8 +133,8 @@ export class ControllerSources implements ChangeSink {
       fields,
     };
     const none = { otherwise: [], problem: 'a change could not be mapped to keys; it is dropped', fields };
-    // Both states count, because the objects that were named before must learn that they no longer are. Each key is
-    // added once, because a worker takes the first at once.
+    // Both states count, because objects that were named before must learn that they no longer are. Each key is added
+    // once, because a worker takes the first at once.
     const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
     const keys = objects.flatMap((object) =>
       object === undefined ? [] : this.#ask(() => this.#matching(textsOf(keysOf(object))), none),
@@ -163,10 +163,13 @@ export class ControllerSources implements ChangeSink {
       const problem = keyProblem(key, this.#controller.resource);
       if (problem === undefined) return true;
       if (!this.#wrongKeys.has(problem))
-        this.#log.error('a key is no name of an object; it is dropped, and similar ones without further lines', {
-          key,
-          problem,
-        });
+        this.#log.error(
+          'a key is not the name of an object; it is dropped, and similar ones are dropped without further log lines',
+          {
+            key,
+            problem,
+          },
+        );
       this.#wrongKeys.add(problem);
       return false;
     });

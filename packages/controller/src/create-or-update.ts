@@ -1,5 +1,5 @@
 // createOrUpdate brings an object into a wanted form by reading and writing. It is for programs without server-side
-// apply, which does both (ctx.apply). It works with any ResourceClient. Source: controller-runtime
+// apply (ctx.apply), which does this in one request. It works with any ResourceClient. Source: controller-runtime
 // controllerutil.CreateOrUpdate.
 import { inspect, isDeepStrictEqual } from 'node:util';
 import {
@@ -20,16 +20,16 @@ import { ObservedClient } from './observed-client.ts';
 
 /** The wanted object. */
 export interface CreateOrUpdate<T extends KubernetesObject> extends WriteOptions {
-  /** The object to create if there is none; its metadata names the object. It is copied, never changed. */
+  /** The object to create if it does not exist; its metadata names the object. It is copied, never changed. */
   readonly object: T;
   /**
-   * Changes a copy: of `object` if there is none, else of the server's object. Called once; may be async. Throws
-   * TypeError when it changes name or namespace.
+   * Changes a copy: of `object` if there is none on the server, otherwise of the server's object. Called once; may be
+   * async. Throws TypeError when it changes name or namespace.
    */
   readonly mutate: (object: DeepWritable<T>) => void | Promise<void>;
 }
 
-/** The action that was taken, and the object as it is now. */
+/** The action that was taken, and the resulting object. */
 export interface CreatedOrUpdated<T extends KubernetesObject> {
   readonly result: 'created' | 'updated' | 'unchanged';
   readonly object: T;
@@ -37,8 +37,8 @@ export interface CreatedOrUpdated<T extends KubernetesObject> {
 
 /**
  * Reads the object, calls `mutate`, and creates or updates it; writes nothing when nothing has changed. Rejects with
- * 409 when somebody else wrote in between: in a reconcile let it throw. Writes only the object itself and not its
- * status if that is a subresource. Throws TypeError for wrong arguments.
+ * 409 when somebody else wrote in between; a reconcile should let this error pass. Writes only the object itself, not
+ * its status if that is a subresource. Throws TypeError for wrong arguments.
  *
  * @example
  * ```ts
@@ -78,7 +78,7 @@ export async function createOrUpdate<T extends KubernetesObject>(
   }
   const wanted = await change(present);
   if (isSameJson(present, wanted)) {
-    // The object is wanted although it was not written: ctx.prune must not delete it.
+    // The object is wanted although it was not written, so ctx.prune must not delete it.
     if (client instanceof ObservedClient) client.keep(resource, target);
     return { result: 'unchanged', object: present };
   }

@@ -67,7 +67,7 @@ describe('a controller whose callbacks fail', () => {
       `a predicate failed; the change is accepted: the answer of a predicate ${must}`,
       `the priority function failed; the default priority is used: a priority ${must}`,
       `a change could not be mapped to keys; it is dropped: a list of keys ${must}`,
-      // From the watched source.
+      // This line comes from the watched source.
       `the priority function failed; the default priority is used: a priority ${must}`,
       `a value could not be mapped to keys; it is dropped: a list of keys ${must}`,
     ]);

@@ -1,5 +1,5 @@
 // Adds a finalizer to an object before external resources are made for it, and removes it when they are gone. Writes
-// require the version that was read. Used by the builder's finalize(), and on its own. Source: controller-runtime
+// require the version that was read. Used by the builder's finalize(), and directly. Source: controller-runtime
 // controllerutil.
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -14,11 +14,11 @@ import type { ObjectChange } from '@kapstan/informers';
 
 /** A change of a finalizer. */
 export interface FinalizerWrite<T extends KubernetesObject> {
-  /** The object as it was read: only that version is changed. */
+  /** The object as it was read; only that version is changed. */
   readonly object: DeepReadonly<T>;
   readonly finalizer: string;
   /**
-   * Owner of the field in `managedFields`: the controller's name. Default: what the server derives from the user agent.
+   * Owner of the field in `managedFields`: the controller's name. Default: derived by the server from the user agent.
    */
   readonly fieldManager?: string;
 }
@@ -29,7 +29,7 @@ export function hasFinalizer(object: DeepReadonly<KubernetesObject>, finalizer: 
 }
 
 /**
- * Returns the object with the finalizer. Rejects with 409 when it was changed meanwhile.
+ * Returns the object with the finalizer. Rejects with 409 when the object was changed meanwhile.
  *
  * @example
  * ```ts
@@ -56,8 +56,8 @@ export async function addFinalizer<T extends KubernetesObject>(
 }
 
 /**
- * Returns the object without the finalizer; undefined when the object is gone, because it was the last one or somebody
- * else was faster. Rejects with 409 when it was changed meanwhile.
+ * Returns the object without the finalizer; undefined when the object is gone, because it was the last one or another
+ * client was faster. Rejects with 409 when the object was changed meanwhile.
  */
 export async function removeFinalizer<T extends KubernetesObject>(
   client: ResourceClient,

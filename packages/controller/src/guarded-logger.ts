@@ -3,7 +3,7 @@ import process from 'node:process';
 import type { LogFields, Logger } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 
-/** Never throws. What the logger throws or, if async, rejects with becomes a warning of the process. */
+/** Never throws. Errors that the logger throws or, if async, rejects with become warnings of the process. */
 export function guardedLogger(logger: Logger): Logger {
   const guarded =
     (level: keyof Logger) =>
@@ -13,7 +13,7 @@ export function guardedLogger(logger: Logger): Logger {
 }
 
 /**
- * Emits what a user's function threw as a warning of the process, for cases in which the logger itself may be broken.
+ * Emits an error of a user's function as a warning of the process, for cases in which the logger itself may be broken.
  */
 export function emitThrown(thrown: unknown): void {
   process.emitWarning(thrown instanceof Error ? thrown : String(thrown));

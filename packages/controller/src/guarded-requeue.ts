@@ -1,4 +1,4 @@
-// GuardedRequeue puts keys back with the user's rate limiter, whose failure must cost neither a worker nor the key.
+// GuardedRequeue adds keys again with the user's rate limiter, whose failure must cost neither a worker nor the key.
 // Used by reconcile-loop.ts, over workqueue/.
 
 import type { Clock } from '@kapstan/api';
@@ -8,7 +8,7 @@ import { defaultControllerRateLimiter, type RateLimiter, type RateLimitingQueue 
 export interface GuardedRequeueOptions {
   readonly queue: RateLimitingQueue<string>;
   readonly clock: Clock;
-  /** Receives what the rate limiter throws or rejects with. Must not throw. */
+  /** Receives errors that the rate limiter throws or rejects with. Must not throw. */
   readonly report: (key: string, error: unknown) => void;
 }
 
@@ -28,7 +28,7 @@ export class GuardedRequeue {
     this.#fallback = defaultControllerRateLimiter(clock);
   }
 
-  /** Returns the tries of a key since it was last forgotten. */
+  /** Returns the number of tries of a key since it was last forgotten. */
   numRequeues(key: string): number {
     try {
       return this.#queue.numRequeues(key);

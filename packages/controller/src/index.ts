@@ -1,4 +1,4 @@
-// The builder: what a controller is
+// The builder, which describes a controller
 export {
   type Controller,
   type ControllerBuilder,

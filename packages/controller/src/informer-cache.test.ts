@@ -64,7 +64,7 @@ describe('InformerCache', () => {
     const byColour: IndexFunction<TestConfigMap> = ({ data }) => [data?.colour];
     cache.informers(testConfigMaps);
     cache.index(testConfigMaps, 'colour', byColour);
-    // The same function from another controller is no second index.
+    // The same function from another controller does not make a second index.
     cache.index(testConfigMaps, 'colour', byColour);
     for (const [name, namespace, colour] of [
       ['one', 'a', 'red'],
@@ -115,7 +115,7 @@ describe('InformerCache', () => {
     const later = { ...testConfigMaps, version: 'v2' } as typeof testConfigMaps;
     expect(cache.informers(later)).not.toBe(cache.informers(testConfigMaps));
     expect(asked).toEqual(expect.arrayContaining(['configmaps.v1', 'configmaps.v2']));
-    // With a selector the cache does not show every write.
+    // With a selector, the cache does not show every write.
     expect(cache.informersOf(testConfigMaps, 'default')).toEqual([]);
     expect(cache.informersOf(later, 'default')).toHaveLength(1);
     expect(sources.size).toBe(1);

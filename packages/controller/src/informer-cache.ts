@@ -28,7 +28,7 @@ export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions,
   readonly namespaces?: readonly string[];
 }
 
-/** Options of a factory with which its informers would see less than the cache assumes. */
+/** Factory options with which its informers would see less than the cache assumes. */
 const notGivenOn: Readonly<Record<string, string>> = {
   namespace: 'namespaces says where it looks',
   isServed: 'it waits for kinds that are not served',
@@ -56,7 +56,7 @@ interface ProblemFollower {
   readonly tell: (problem: string) => void;
 }
 
-/** An informer of the cache, for people who look. */
+/** An informer of the cache, for the inspector. */
 export interface CachedInformer {
   readonly kind: Resource;
   readonly informer: SharedInformer<KubernetesObject>;
@@ -122,7 +122,9 @@ export class InformerCache {
     }
   }
 
-  /** Returns the informers that see an object, of whole objects and of metadata, where they see all objects of its place. */
+  /**
+   * Returns the informers that see an object, of whole objects and of metadata, if they see all objects of its namespace.
+   */
   informersOf(resource: Resource, namespace: string): readonly SharedInformer<KubernetesObject>[] {
     if (this.#hasSelectors(resource)) return [];
     const isOne = this.#namespaces.length === 0 || resource.scope === 'Cluster';
@@ -170,10 +172,7 @@ export class InformerCache {
         yield { kind, informer, namespace: kind.scope === 'Cluster' ? undefined : this.#namespaces[index] };
   }
 
-  /**
-   * Returns, by "plural.group", what is wrong with each informer that has not synced or does not follow; empty =
-   * nothing.
-   */
+  /** Returns, by "plural.group", the problem of each informer that has not synced or does not follow; empty = none. */
   problems(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
     for (const [key, { informers }] of this.#cached) {
@@ -183,17 +182,20 @@ export class InformerCache {
     return problems;
   }
 
-  /** Number of kinds, those of metadata alone apart. */
+  /** Number of kinds; kinds cached as metadata count separately. */
   get size(): number {
     return this.#cached.size;
   }
 
-  /** Returns the kinds that there are, from the one at this place in the order in which they were added. */
+  /** Returns the existing kinds, starting at this position in the order in which they were added. */
   kinds(first = 0): CachedKinds {
     return new CachedKinds([...this.#cached.values()].slice(first));
   }
 
-  /** Reports why a kind cannot be listed or watched, once per reason until it works again; also of kinds to come. Call it once, before the start. */
+  /**
+   * Reports why a kind cannot be listed or watched, once per reason until it works again, including kinds added later. Call it once, before
+   * the start.
+   */
   followProblems(follower: ProblemFollower): void {
     this.#follower = follower;
     for (const cached of this.#cached.values()) followProblemsOf(cached, follower);
@@ -212,7 +214,7 @@ export class InformerCache {
       : `only the metadata of ${resource.kind} is cached: read it with cache(metadataOnly(${resource.kind}))`;
   }
 
-  /** A resource that differs from the first one would get objects of that kind unnoticed. */
+  /** A resource that differs from the first one would silently get objects of that kind. */
   #present<T extends KubernetesObject>(resource: Resource<T>): readonly SharedInformer<T>[] | undefined {
     const cached = this.#cached.get(keyOf(resource));
     if (cached === undefined) return undefined;
@@ -243,14 +245,14 @@ function followProblemsOf({ kind, informers }: CachedKind, { textOf, tell }: Pro
     });
 }
 
-/** Throws TypeError, because nothing would be found under a text without these members. */
+/** Throws TypeError, because a text without these members would find nothing. */
 function requireTarget(target: unknown): void {
   const { namespace = '', name } = (target ?? {}) as Partial<ObjectTarget>;
   if (typeof name !== 'string' || typeof namespace !== 'string')
     throw new TypeError(`get() takes { namespace, name }, not ${inspect(target)}`);
 }
 
-/** Throws TypeError, because an unknown option would be ignored and everything selected. */
+/** Throws TypeError, because an unknown option would be ignored and everything would be selected. */
 function requireSelection(options: unknown): void {
   const isObject = typeof options === 'object' && options !== null;
   if (!isObject || Object.keys(options).some((name) => name !== 'namespace' && name !== 'labelSelector'))

@@ -37,7 +37,7 @@ export interface InstallDefinitionsOptions {
   readonly logger?: Logger;
   /** Time after which it gives up with the last error, in milliseconds. 0 (default) = never. */
   readonly timeoutMs?: number;
-  /** When it aborts, the promise rejects with its reason. */
+  /** Aborts the installation; the promise rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -50,7 +50,7 @@ const table: OptionTable<InstallDefinitionsOptions> = {
   signal: requireSignal,
 };
 
-/** As for the informers: a server that is away is asked for definitions as often as for objects. */
+/** As for the informers, a server that is away is asked for definitions as often as for objects. */
 const pauses = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0, resetAfterMs: 0 } as const;
 
 /**
@@ -77,7 +77,9 @@ export async function installDefinitions(
   const logger = guardedLogger(options.logger ?? warningLogger);
   for (const resource of resources)
     if (!isDefinedResource(Object(resource)))
-      throw new TypeError('installDefinitions() takes what defineResource() gives: another resource has no definition');
+      throw new TypeError(
+        'installDefinitions() takes resources made with defineResource(), because others have no definition',
+      );
   const over = new AbortController();
   const cancel = timeoutMs === 0 ? () => undefined : clock.setTimer(() => over.abort(), timeoutMs);
   const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
@@ -93,7 +95,7 @@ export async function installDefinitions(
     throw new Error(`timed out after ${timeoutMs} ms waiting for definitions to be installed${why}`, { cause: error });
   } finally {
     cancel();
-    // One was refused, so the others must not go on unseen.
+    // One definition was refused, so the others must not continue unnoticed.
     over.abort();
   }
 }
@@ -150,8 +152,8 @@ class Installation {
 }
 
 /**
- * True when the server was not reached, failed or asked for a later retry. An error with a code but no status failed
- * below HTTP.
+ * True when the server was not reached, failed or asked for a later retry. An error with a code but without a status
+ * failed below HTTP.
  */
 function isPassing(error: unknown): error is Error {
   if (isStatusError(error)) return error.code === 429 || error.code >= 500;

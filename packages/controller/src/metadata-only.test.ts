@@ -25,7 +25,7 @@ interface Asked {
   readonly metadataOnly: boolean;
 }
 
-/** A client that notes which informers ask for metadata alone. */
+/** A client that records which informers request only metadata. */
 function fakeClient() {
   const asked = new Map<string, Asked>();
   const listerWatcher = ({ plural }: Resource, scope: { readonly metadataOnly?: boolean } = {}) => {

@@ -7,10 +7,11 @@ import type { PartialObjectMetadata } from '@kapstan/informers';
 const mark: unique symbol = Symbol('kapstan.metadataOnly');
 
 /**
- * Returns the resource for caches that list, watch and keep only metadata, a fraction of the data of large kinds such as Secrets and ConfigMaps:
- * `owns(metadataOnly(Secret))`, `watches(metadataOnly(Pod), map)`, `index(…)`, and then `ctx.cache(metadataOnly(Secret))`,
- * `ctx.children(…)` and `ctx.prune(…)` of the same. Objects have the kind PartialObjectMetadata and nothing but `metadata`. Writes and reads
- * through a client take the resource itself. A kind may be cached both ways, and has two watches then. Throws TypeError unless given a resource.
+ * Returns the resource for caches that list, watch and keep only metadata, a fraction of the data of large kinds such as Secrets and
+ * ConfigMaps: `owns(metadataOnly(Secret))`, `watches(metadataOnly(Pod), map)`, `index(…)`, and then `ctx.cache(metadataOnly(Secret))`,
+ * `ctx.children(…)` and `ctx.prune(…)` of the same. Objects have the kind PartialObjectMetadata and only `metadata`. Writes and reads
+ * through a client take the resource itself. A kind may be cached both ways, and has two watches then. Throws TypeError unless given a
+ * resource.
  *
  * @example
  * ```ts
@@ -31,7 +32,7 @@ export function metadataOnly(resource: Resource): Resource<PartialObjectMetadata
   return marked as unknown as Resource<PartialObjectMetadata>;
 }
 
-/** True for what {@link metadataOnly} returned. */
+/** True for a result of {@link metadataOnly}. */
 export function isMetadataOnly(resource: Resource): boolean {
   return mark in resource;
 }

@@ -278,7 +278,7 @@ describe('a part that is made wrongly', () => {
 
   it('is a token without a definition, to be installed', async () => {
     const installed = installDefinitions([testConfigMaps as never], { client, fieldManager: 'a' });
-    await expect(installed).rejects.toThrow('installDefinitions() takes what defineResource() gives');
+    await expect(installed).rejects.toThrow('installDefinitions() takes resources made with defineResource()');
   });
 });
 

@@ -166,7 +166,7 @@ describe('ObservedClient', () => {
       expect(page.items).toEqual([]);
     for (const { signal } of [run, longLived]) expect(getEventListeners(signal, 'abort')).toEqual([]);
     run.abort();
-    // Nothing remains of what Node keeps for AbortSignal.any either.
+    // Nothing remains of Node's bookkeeping for AbortSignal.any either.
     expect(calls.filter(({ options }) => options?.signal?.aborted)).toEqual([]);
     expect(calls).toHaveLength(6);
   });

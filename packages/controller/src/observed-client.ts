@@ -1,4 +1,4 @@
-// ObservedClient is the client of a reconcile. It asks before each write whether it may still write, and reports its
+// ObservedClient is the client of a reconcile. It checks before each write whether it may still write, and reports its
 // writes, so that the controller can wait until its caches show them. It wraps any ResourceClient and is used by
 // controller-runner.ts.
 
@@ -38,7 +38,9 @@ export interface ObservedClientOptions {
   readonly client: ResourceClient;
   /** Called with each successful write whose answer was an object; not with dry runs. */
   readonly observer?: WriteObserver;
-  /** Called before each attempt of a write, which rejects with what it throws. Default: every write is allowed. */
+  /**
+   * Called before each attempt of a write, which rejects with errors that it throws. Default: every write is allowed.
+   */
   readonly admit?: () => void;
   /** Called with each object before it is created, updated, patched or applied, whatever the result. */
   readonly wanted?: (resource: Resource, target: ObjectTarget) => void;
@@ -55,7 +57,7 @@ const table: OptionTable<ObservedClientOptions> = {
 };
 
 /**
- * A client that refuses writes when told so, reports them, and ends them with a signal: what `ctx.client` is.
+ * A client that can refuse writes, report them, and end them with a signal. `ctx.client` is one.
  *
  * @example
  * ```ts
@@ -148,7 +150,8 @@ export class ObservedClient implements ResourceClient {
     resource: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void> {
-    // Checked before it is spread, because a value that is no object would become options that select everything.
+    // The options are checked before they are spread, because a value that is not an object would become options that
+    // select everything.
     if (options !== undefined) requireObject(options, 'options, such as { namespace },');
     await this.#write(resource, options, (limited) =>
       this.#client.deleteCollection(resource, limited).then(() => undefined),
@@ -167,7 +170,7 @@ export class ObservedClient implements ResourceClient {
     return this.#client.listerWatcher(resource, scope);
   }
 
-  /** Records an object as wanted although nothing is sent for it, because it is already as it should be. */
+  /** Records an object as wanted although nothing is sent for it, because it is already up to date. */
   keep(resource: Resource, target: ObjectTarget): void {
     this.#options.wanted?.(resource, target);
   }

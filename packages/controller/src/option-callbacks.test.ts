@@ -85,7 +85,7 @@ describe('callbacks are called as methods of the options in which they were give
       create: async () => lease,
       get: async () => lease,
       update: async (_token: unknown, written: Lease) => {
-        // The first renewal finds that somebody else has written it.
+        // The first renewal finds that another process has written it.
         if (isOurs() && calls().includes('onChange') && !calls().includes('onSlowRenewal'))
           throw conflict({ group: '', resource: 'leases' }, 'x', 'changed');
         lease = written;

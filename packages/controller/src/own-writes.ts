@@ -1,5 +1,5 @@
-// OwnWrites keeps a controller from acting on a cache that is older than its own writes. It learns of writes through
-// the port WriteObserver, and of the caches' contents from their informers. Used by controller-runner.ts.
+// OwnWrites keeps a controller from acting on a cache that is older than its own writes. Writes are reported through
+// the port WriteObserver, and the caches' contents by their informers. Used by controller-runner.ts.
 import {
   type CancelTimer,
   type Clock,
@@ -16,7 +16,7 @@ import type { InformerCache } from './informer-cache.ts';
 
 type Informer = SharedInformer<KubernetesObject>;
 
-/** A write as its observer hears of it. */
+/** A write as its observer receives it. */
 interface Write {
   readonly kind: Resource;
   readonly target: ObjectName;
@@ -27,7 +27,7 @@ interface Write {
 interface PendingWrite {
   readonly informer: Informer;
   readonly kind: Resource;
-  /** When it was answered, by the monotonic clock. */
+  /** The time of the answer, by the monotonic clock. */
   readonly writtenAtMs: number;
   readonly key: ObjectKey;
   readonly resourceVersion: string;
@@ -35,7 +35,7 @@ interface PendingWrite {
   readonly resolve: () => void;
 }
 
-/** A write that no cache has shown yet, for people who look. */
+/** A write that no cache has shown yet, for the inspector. */
 export interface UnseenWrite {
   /** The controller and the key whose run wrote. */
   readonly writer: string;
@@ -65,7 +65,7 @@ export class OwnWrites {
   }
 
   /**
-   * Follows what an informer shows. Call it before the informer starts, so that it is not called for every existing
+   * Follows the objects of an informer. Call it before the informer starts, so that it is not called for every existing
    * object.
    */
   follow(informer: Informer): void {
@@ -168,7 +168,7 @@ function isShown({ informer, key, resourceVersion }: PendingWrite): boolean {
   return isAtLeast(shown, resourceVersion) || isAtLeast(informer.indexer.resourceVersion, resourceVersion);
 }
 
-/** If versions cannot be compared, only the same one counts. */
+/** If versions cannot be compared, only an equal one counts. */
 function isAtLeast(shown: string | undefined, wanted: string): boolean {
   if (shown === undefined || shown === '') return false;
   if (shown === wanted) return true;

@@ -1,5 +1,5 @@
-// ownersOf maps an object to the keys of its owners. It does what owns() of the builder does, as a mapping for
-// watches(). Source: controller-runtime handler.EnqueueRequestForOwner.
+// ownersOf maps an object to the keys of its owners. It is the mapping of the builder's owns(), for use with watches().
+// Source: controller-runtime handler.EnqueueRequestForOwner.
 
 import type { DeepReadonly, KubernetesObject, ObjectTarget, Resource } from '@kapstan/api';
 import {

@@ -47,7 +47,7 @@ describe('what hurts in Node work queues:', () => {
     const before = heldMebibytes();
     await churn(5000, 100_000);
     expect([queue.length, queue.processing, queue.delayed, clock.pendingTimers]).toEqual([0, 0, 0, 0]);
-    // Keeping anything for 95,000 names would take 10 MiB.
+    // Keeping data for 95,000 names would take 10 MiB.
     expect(heldMebibytes() - before).toBeLessThan(3);
   });
 
@@ -57,7 +57,7 @@ describe('what hurts in Node work queues:', () => {
     for (let at = 0; at < 5; at++) queue.add(`initial list ${at}`, -100);
     const served: string[] = [];
     for (let ms = 0; ms < 25_000; ms += 10) {
-      // More than one worker can handle.
+      // This is more than one worker can handle.
       queue.add(`change ${ms}`, 0);
       queue.add(`other change ${ms}`, 0);
       const key = (await queue.get()) as string;
@@ -116,7 +116,7 @@ describe('what hurts in Node controllers:', () => {
           const name = metadata?.name ?? '';
           const version = Number(data?.version);
           most = Math.max(most, ++now);
-          // Somebody changes it while it is in work, and another one that waits.
+          // The object is changed while it is being processed, and so is another one that waits.
           if (version < 5) maps().modify(configMap({ name }, { version: `${version + 1}` }));
           if (name !== 'last') maps().modify(configMap({ name: 'last' }, { version: '5' }));
           await new Promise<void>((resolve) => ends.push(resolve));

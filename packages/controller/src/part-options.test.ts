@@ -169,8 +169,8 @@ describe('a part that is given nothing, or something else', () => {
   });
 
   it.each<[string, object, string]>([
-    ['namespaces', { namespaces: ['a'] }, 'informers takes no namespaces: it stands beside informers'],
-    ['a clock', { clock: new VirtualClock() }, 'informers takes no clock: it stands beside informers'],
+    ['namespaces', { namespaces: ['a'] }, 'informers takes no namespaces: it is an option next to informers'],
+    ['a clock', { clock: new VirtualClock() }, 'informers takes no clock: it is an option next to informers'],
     ['one namespace', { namespace: 'a' }, 'informers of a cache take no namespace: namespaces says where it looks'],
     ['what is served', { isServed: () => true }, 'informers of a cache take no isServed: it waits for kinds that'],
   ])(

@@ -1,13 +1,13 @@
-// Predicates decide which changes of an object cause a reconcile. Given to the builder; all are asked before a key is
-// queued. Source: controller-runtime predicate.
+// Predicates decide which changes of an object cause a reconcile. They are given to the builder; all are asked before a
+// key is queued. Source: controller-runtime predicate.
 
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { immediate, requireGivenFunction } from '@kapstan/api/internal';
 import type { ObjectChange } from '@kapstan/informers';
 
 /**
- * Returns whether a change counts. A resync is an update from an object to itself. Must be quick. If it throws or is
- * async, that is logged and the change counts, because a needless reconcile is better than a lost one.
+ * Returns whether a change counts. A resync is an update from an object to itself. A predicate must be quick. If it
+ * throws or is async, that is logged and the change counts, because a needless reconcile is better than a lost one.
  */
 export type Predicate<T extends KubernetesObject> = (change: ObjectChange<T>) => boolean;
 
@@ -20,8 +20,8 @@ function changed(field: Field): Predicate<KubernetesObject> {
 }
 
 /**
- * Ignores updates of metadata and status, for kinds whose generation counts changes of the spec, as custom resources
- * with a status do.
+ * Ignores updates of metadata and status, for kinds whose generation counts changes of the spec, such as custom
+ * resources with a status.
  */
 export const generationChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.generation);
 /** Ignores resyncs. */
@@ -32,7 +32,8 @@ export const labelsChanged: Predicate<KubernetesObject> = changed(({ metadata })
 export const annotationsChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.annotations);
 
 /**
- * Accepts changes that at least one predicate accepts; none if there is none. Throws TypeError unless given predicates.
+ * Accepts changes that at least one predicate accepts; none if the list is empty. Throws TypeError unless given
+ * predicates.
  *
  * @example
  * ```ts
@@ -49,7 +50,7 @@ export function anyOf<T extends KubernetesObject>(...predicates: readonly Predic
   return (change) => predicates.some((predicate) => accepts(predicate, change));
 }
 
-/** Accepts changes that each predicate accepts; all if there is none. Throws TypeError unless given predicates. */
+/** Accepts changes that each predicate accepts; all if the list is empty. Throws TypeError unless given predicates. */
 export function allOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   requirePredicates(predicates);
   return (change) => predicates.every((predicate) => accepts(predicate, change));
@@ -75,7 +76,8 @@ export function notPredicate<T extends KubernetesObject>(predicate: Predicate<T>
 }
 
 /**
- * Returns the predicate's answer. Throws what it throws, and TypeError for a promise, which would accept everything.
+ * Returns the predicate's answer. Rethrows its errors, and throws TypeError for a promise, which would accept
+ * everything.
  */
 export function accepts<T extends KubernetesObject>(predicate: Predicate<T>, change: ObjectChange<T>): boolean {
   return immediate(predicate(change), 'the answer of a predicate');

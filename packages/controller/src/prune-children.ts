@@ -1,5 +1,5 @@
 // pruneChildren deletes children of a reconciled object that its run no longer wants, for ctx.prune. observed-client.ts
-// tells WantedObjects which objects the run wrote.
+// reports the objects that the run wrote to WantedObjects.
 
 import {
   type DeepReadonly,
@@ -15,7 +15,7 @@ import { targetOf } from './finalizer.ts';
 
 /** Options of `ctx.prune`. */
 export interface PruneOptions {
-  /** True = nothing is deleted; the list says what would be. Default false. */
+  /** True = nothing is deleted, and the list shows what would be. Default false. */
   readonly dryRun?: boolean;
 }
 
@@ -40,8 +40,8 @@ interface PruneParts<C extends KubernetesObject> {
 const table: OptionTable<PruneOptions> = { dryRun: optional(requireBoolean) };
 
 /**
- * Returns the children that it deleted, or would delete. Each is deleted in the cached version; rejects with 409 for
- * one that was changed since.
+ * Returns the deleted children, or those that would be deleted. Each is deleted in the cached version; rejects with 409
+ * for one that was changed since.
  */
 export async function pruneChildren<C extends KubernetesObject>(
   { client, kind, children, wanted }: PruneParts<C>,
@@ -79,6 +79,6 @@ async function deleteAsSeen<C extends KubernetesObject>(
   }
 }
 
-/** All versions of a kind are the same objects, so the key has none. */
+/** All versions of a kind have the same objects, so the key contains no version. */
 const keyOf = ({ group, plural, scope }: Resource, { namespace = '', name }: ObjectTarget): string =>
   `${plural}.${group} ${objectKey(scope === 'Cluster' ? '' : namespace, name)}`;

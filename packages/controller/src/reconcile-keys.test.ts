@@ -24,7 +24,7 @@ it.each<[string, string, string]>([
     await clock.advance(60_000);
     queue.add('a/b');
     await settle();
-    const text = 'a key is no name of an object; it is dropped';
+    const text = 'a key is not the name of an object; it is dropped';
     expect(told).toEqual([[text, { key, error: new TypeError(message) }]]);
     expect(seen).toEqual([{ key: 'a/b', namespace: 'a', name: 'b' }]);
     expect([queue.numRequeues(key), queue.length, queue.processing, clock.pendingTimers]).toEqual([0, 0, 0, 0]);

@@ -52,7 +52,7 @@ export interface ReconcileResult {
   readonly requeueAfterMs: number;
 }
 
-/** The one function that a controller's author writes. A rejection puts the key back with backoff. */
+/** The function that a controller's author writes. A rejection adds the key again with backoff. */
 export type SyncHandler = (request: ReconcileRequest, context: SyncContext) => Promise<ReconcileResult | undefined>;
 
 const queueMethods = ['get', 'done', 'forget', 'addRateLimited', 'addAfter', 'numRequeues', 'shutDown'] as const;
@@ -85,12 +85,12 @@ export type ReconcileOutcome =
 /** Options of a {@link ReconcileLoop}. */
 export interface ReconcileLoopOptions {
   /**
-   * When its rate limiter throws, that is logged and `defaultControllerRateLimiter` is used for the key: 5 ms to
-   * 1000 s, 10 a second over all.
+   * When its rate limiter throws, that is logged and `defaultControllerRateLimiter` is used for the key: 5 ms to 1000
+   * s, 10 a second in total.
    */
   readonly queue: RateLimitingQueue<string>;
   readonly reconcile: SyncHandler;
-  /** Number of keys worked on at once. At least 1. Default 1. */
+  /** Number of keys processed at once. At least 1. Default 1. */
   readonly workers?: number;
   /**
    * Time for running reconciles to end after the stop before their signal aborts, in milliseconds. 0 = it aborts at
@@ -223,21 +223,21 @@ export class ReconcileLoop {
       this.#requeue(key, outcome, signals);
       this.#queue.done(key);
       this.#tell(outcome);
-      // Runs that wait for nothing would follow each other in one turn: while ten thousand keys fail at once, probes, watches and the lease
-      // need their turns.
+      // Runs that never wait would follow each other in one turn. While ten thousand keys fail at once, probes, watches and the lease need
+      // their turns.
       if (slice.endsHere()) await slice.nextTurn();
     }
   }
 
   /**
-   * Returns undefined for a key that is no name, which is dropped because a retry would give the same. Source: the
-   * sample controller.
+   * Returns undefined for a key that is not a name, which is dropped because a retry would give the same result.
+   * Source: the sample controller.
    */
   #requestOf(key: string): ReconcileRequest | undefined {
     try {
       return requestOf(key);
     } catch (error) {
-      this.#logger.error('a key is no name of an object; it is dropped', { key, error });
+      this.#logger.error('a key is not the name of an object; it is dropped', { key, error });
       this.#requeues.forget(key);
       this.#queue.done(key);
       return undefined;
@@ -286,7 +286,7 @@ export class ReconcileLoop {
   }
 }
 
-/** Throws TypeError for results that would otherwise count as the end of the work, or as work that is due at once. */
+/** Throws TypeError for results that would otherwise mean the end of the work, or work that is due at once. */
 function requireResult(result: unknown): void {
   if (result === undefined) return;
   const { requeueAfterMs } = (typeof result === 'object' && result !== null ? result : {}) as Partial<ReconcileResult>;
@@ -299,7 +299,7 @@ function fieldsOf(key: string, error: unknown): LogFields {
   return { key, ...(isStatusError(error) ? { reason: error.reason } : {}), error };
 }
 
-/** Throws TypeError for a key that is no name, because keys come from the user. */
+/** Throws TypeError for a key that is not a name, because keys come from the user. */
 function requestOf(key: unknown): ReconcileRequest {
   if (typeof key !== 'string') throw new TypeError(`expected string in workqueue but got ${inspect(key)}`);
   return { key, ...splitMetaNamespaceKey(key) };

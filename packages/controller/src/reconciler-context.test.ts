@@ -88,7 +88,7 @@ describe('a call of the context that is wrong', () => {
     [
       'no metadata',
       ({ apply }) => apply(maps, { data: {} }),
-      'metadata of what is applied must be an object, not undef',
+      'metadata of the applied object must be an object, not undef',
     ],
     ['no name', ({ apply }) => apply(maps, { metadata: {} }), 'resource name may not be empty'],
     ['a name', ({ apply }) => apply(maps, { metadata: { name: 5 } }), 'resource name must be a string, not 5'],

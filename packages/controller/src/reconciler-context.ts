@@ -1,5 +1,4 @@
-// ReconcilerContext: what a reconcile function works with besides its object. controller-runner.ts makes one for each
-// run.
+// ReconcilerContext: the tools of a reconcile function besides its object. controller-runner.ts makes one for each run.
 
 import { inspect, isDeepStrictEqual } from 'node:util';
 import {
@@ -206,11 +205,11 @@ export function controllerReference(resource: Resource, owner: DeepReadonly<Kube
   };
 }
 
-/** Throws TypeError for an object without a name, and for one of another kind, which would be applied as this one. */
+/** Throws TypeError for an object without a name, and for one of another kind, which would be applied as this kind. */
 function requireConfiguration(resource: Resource, object: unknown): void {
   requireObject(object, 'what is applied, such as { metadata: { name } },');
   const { metadata, apiVersion = apiVersionOf(resource), kind = resource.kind } = object as Partial<KubernetesObject>;
-  requireObject(metadata, 'metadata of what is applied');
+  requireObject(metadata, 'metadata of the applied object');
   requireTarget(metadata);
   if (kind !== resource.kind || apiVersion !== apiVersionOf(resource))
     throw new TypeError(

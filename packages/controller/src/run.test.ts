@@ -98,7 +98,7 @@ describe('run', () => {
     const { client, source, patches } = fake();
     const clock = new VirtualClock();
     let pausedMs = 0;
-    // A paused process: time goes on, but timers do not run.
+    // A paused process: time continues, but timers do not run.
     const paused = {
       now: () => clock.now() + pausedMs,
       monotonicNow: () => clock.monotonicNow() + pausedMs,
@@ -176,7 +176,7 @@ describe('run', () => {
       const stop = new AbortController();
       const { create } = client;
       const writes: { readonly atMs: number; readonly signal: AbortSignal | undefined }[] = [];
-      // A client that retries for as long as it may.
+      // A client that retries for as long as it is allowed.
       const recording = async (token: Resource, object: KubernetesObject, options?: WriteOptions): Promise<unknown> => {
         if (token.kind !== 'Event') return await create(token, object, options);
         writes.push({ atMs: clock.monotonicNow(), signal: options?.signal });
@@ -195,7 +195,7 @@ describe('run', () => {
       const running = manager.run(stop.signal).then(end, end);
       source.add(configMap({ name: 'a' }));
       await clock.advance(500);
-      // The election has a write of its own.
+      // The election makes its own write.
       expect(writes).toHaveLength(isLost ? 2 : 1);
       if (isLost) state.isCutOff = true;
       else stop.abort();

@@ -10,21 +10,21 @@ import { managerTable, requireControllers } from './manager/manager-checks.ts';
 import type { ManagerOptions } from './manager/manager-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
-/** Options of {@link run}: those of a manager, and which cluster. */
+/** Options of {@link run}: the manager's options, and the cluster. */
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
   /**
    * May not be combined with `kubeconfig`, `context` and `inCluster`. Default: one for the cluster of the kubeconfig or
    * of the pod, closed at the end.
    */
   readonly client?: ResourceClient;
-  /** Ends the run. Default: SIGTERM or SIGINT does; a second one ends the process at once. */
+  /** Ends the run. Default: SIGTERM or SIGINT; a second one ends the process at once. */
   readonly signal?: AbortSignal;
 }
 
 const optionTable: OptionTable<RunOptions> = {
   ...managerTable,
   signal: requireSignal,
-  // The code that connects to the cluster checks these.
+  // The code that connects to the cluster checks these options.
   kubeconfig: checkedElsewhere,
   context: checkedElsewhere,
   inCluster: checkedElsewhere,
@@ -71,7 +71,7 @@ function isRunOptions(argument: Controller | RunOptions): argument is RunOptions
   return !isController(argument);
 }
 
-/** The lease is in the program's own namespace by default. */
+/** By default, the lease is in the program's own namespace. */
 function withNamespace<O extends Pick<ManagerOptions, 'leaderElection'>>(options: O, namespace: string | undefined): O {
   const { leaderElection } = options;
   if (!leaderElection || namespace === undefined) return options;

@@ -1,4 +1,4 @@
-// RunsUnderWay tracks what the workers of one controller do: the signal and time limit of each run, warnings about long
+// RunsUnderWay tracks the work of one controller's workers: the signal and time limit of each run, warnings about long
 // runs, and the keys of runs that do not end. Used by controller-runner.ts.
 
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
@@ -10,11 +10,9 @@ export interface RunsUnderWayOptions {
   readonly log: Logger;
   /** Time after which the signal of a run aborts, in milliseconds. 0 = never. */
   readonly timeoutMs: number;
-  /** Called for each run that was aborted for that. */
+  /** Called for each run that was aborted because of its time limit. */
   readonly onTimeout?: () => void;
-  /**
-   * Time after which a run is named in a warning, and again each time that it has doubled, in milliseconds. 0 = never.
-   */
+  /** Time after which a warning names a run, and again each time that it has doubled, in milliseconds. 0 = never. */
   readonly slowAfterMs: number;
 }
 
@@ -38,7 +36,7 @@ export class RunsUnderWay {
     return [...this.#keys];
   }
 
-  /** Records the begin of a run, with the signal of its loop. */
+  /** Records the start of a run, with the signal of its loop. */
   begin(key: string, outer: AbortSignal): RunUnderWay {
     this.#keys.add(key);
     const { signal, end } = this.#limited(key, outer);

@@ -11,11 +11,11 @@ import { nameOf } from './change-to-keys.ts';
 import type { ReconcileKeys } from './controller-builder.ts';
 import type { Predicate } from './predicate.ts';
 
-/** The kind whose changes count, which of them, and which objects they ask to reconcile. */
+/** The kind whose changes count, a filter for them, and the mapping to the objects to reconcile. */
 export interface Source {
   readonly kind: Resource;
   readonly when: Predicate<KubernetesObject>;
-  /** How a change leads to keys, for people who look. */
+  /** Says how a change leads to keys, for the inspector. */
   readonly through: 'itself' | 'owner' | 'mapping';
   readonly keysOf: (object: DeepReadonly<KubernetesObject>) => ReconcileKeys;
 }

@@ -26,7 +26,7 @@ const logger = { ...silentLogger, warn: print, error: print };
 const isShort = (line: string): boolean => !line.includes('    at ');
 
 describe('a stack that was told', () => {
-  /** All errors come from one place, wherever they are made. */
+  /** All errors come from one place, wherever they are passed on. */
   const failAt = (message: string, options?: ErrorOptions): Error =>
     Object.assign(new Error(message, options), { stack: `Error: ${message}\n    at fail (a.ts:1:1)` });
 

@@ -1,13 +1,13 @@
-// StackOnceLogger logs every failure, but the same stack only once in a while: a thousand objects that fail at one line
-// would fill the log with that line's stack. It wraps the logger for this package's own lines; lines that a reconcile
-// writes (`ctx.log`) pass unchanged.
+// StackOnceLogger logs every failure, but the same stack only from time to time, because a thousand objects that fail
+// at one line would fill the log with that line's stack. It wraps the logger for this package's own lines; lines that a
+// reconcile writes (`ctx.log`) pass unchanged.
 import type { Clock, LogFields, Logger } from '@kapstan/api';
 import { LruMap } from './events/lru-map.ts';
 import { commonFrames, userFrames } from './user-frames.ts';
 
-/** How long a stack counts as shown, in milliseconds: logs are rotated, and read from their end. */
+/** Time for which a stack counts as shown, in milliseconds, because logs are rotated, and read from their end. */
 const toldForMs = 600_000;
-/** Most stacks remembered; a forgotten one is shown again. */
+/** Maximum number of remembered stacks; a forgotten one is shown again. */
 const maxStacks = 256;
 
 interface ToldStack {
@@ -50,7 +50,7 @@ function chainOf(error: Error): readonly Error[] {
 }
 
 /**
- * Returns where an error and its causes come from: stack frames without messages, and only the program's own frames if
+ * Returns the origin of an error and its causes: stack frames without messages, and only the program's own frames if
  * there are any.
  */
 function placeOf(error: Error): string {

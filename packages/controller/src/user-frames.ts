@@ -1,5 +1,5 @@
-// userFrames returns the lines of a stack that are the program's own. Between these and the event loop there are some
-// ten frames of ours and of Node, the same for every failure. Used by stack-once-logger.ts.
+// userFrames returns the program's own lines of a stack. The ten or so frames of Kapstan and Node between them and the
+// event loop are the same for every failure. Used by stack-once-logger.ts.
 import { fileURLToPath } from 'node:url';
 
 /** The folder of all our packages, even when they are run from the repository. */

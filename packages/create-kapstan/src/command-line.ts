@@ -15,7 +15,7 @@ export interface CommandLine extends ProjectOptions {
 const texts = ['group', 'kind', 'test', 'packages'] as const;
 const switches = ['force', 'no-install'] as const;
 
-/** Returns 'help' or 'version' when one of them is asked for. Throws UsageError. */
+/** Returns 'help' or 'version' when one of them is requested. Throws UsageError. */
 export function parseCommandLine(args: readonly string[], directory: string): CommandLine | 'help' | 'version' {
   const { tokens } = parseArgs({
     args: [...args],

@@ -1,4 +1,4 @@
-// main() of `npm create kapstan` and of `kapstan init`: creates a project, installs what it needs, and makes its manifests.
+// main() of `npm create kapstan` and of `kapstan init`: creates a project, installs its dependencies, and makes its manifests.
 import { relative } from 'node:path';
 import { helpText, parseCommandLine, UsageError } from './command-line.ts';
 import { type CreatedProject, createProject } from './create-project.ts';
@@ -6,15 +6,15 @@ import { runNpm } from './npm-process.ts';
 import { ownVersion } from './own-version.ts';
 import { ProjectError } from './project-options.ts';
 
-/** How the command is called. */
+/** Says how the command is called. */
 export interface CommandOptions {
-  /** As the user calls it, for help and errors. Default "create-kapstan". */
+  /** Name of the command for help and errors. Default "create-kapstan". */
   readonly command?: string;
-  /** Where the directory of the project is made. Default: the current directory. */
+  /** Directory in which the project's directory is made. Default: the current directory. */
   readonly directory?: string;
 }
 
-/** Returns 0 = done, 1 = failed, 2 = wrong usage. Rejects only for what is a fault of this program. */
+/** Returns 0 = done, 1 = failed, 2 = wrong usage. Rejects only for faults of this program. */
 export async function main(args: readonly string[], options: CommandOptions = {}): Promise<number> {
   const { command = 'create-kapstan', directory = process.cwd() } = options;
   try {
@@ -37,7 +37,7 @@ export async function main(args: readonly string[], options: CommandOptions = {}
   }
 }
 
-/** Returns false when npm failed; its own output says why. */
+/** Returns false when npm failed; its own output explains why. */
 async function install({ directory }: CreatedProject): Promise<boolean> {
   for (const args of [
     ['install', '--no-audit', '--no-fund'],

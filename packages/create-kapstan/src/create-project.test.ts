@@ -123,7 +123,7 @@ describe('a new project', () => {
 
   it('is refused where it cannot be, before anything is written', async () => {
     await writeFile(join(parent, 'file'), '');
-    await expect(createProject(parent, { name: 'file' })).rejects.toThrow('file exists and is no directory');
+    await expect(createProject(parent, { name: 'file' })).rejects.toThrow('file exists and is not a directory');
     await symlink(join(parent, 'loop'), join(parent, 'loop'));
     await expect(createProject(parent, { name: 'loop' })).rejects.toThrow('cannot read loop: ELOOP');
     await expect(createProject(parent, { name: '../b' })).rejects.toThrow('name "../b"');
@@ -149,7 +149,7 @@ describe('the image of a project', () => {
     const stages = (await read('a/Dockerfile')).split(/^FROM /m).slice(1);
     const last = stages.at(-1) ?? '';
     expect(stages).toHaveLength(2);
-    // The exec form: a shell would be process 1 and would not pass SIGTERM on.
+    // The exec form is required, because a shell would be process 1 and would not pass SIGTERM on.
     expect(last).toMatch(/^ENTRYPOINT \["\/nodejs\/bin\/node"\]$/m);
     expect(last).toMatch(/^CMD \[.*"dist\/main\.js"\]$/m);
     expect(last).not.toMatch(/^RUN /m);

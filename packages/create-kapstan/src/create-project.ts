@@ -1,11 +1,11 @@
-// createProject writes the files of a new project. It starts nothing: command.ts installs what the project needs.
+// createProject writes the files of a new project. It starts nothing; command.ts installs the dependencies.
 import { constants, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { packedPackages, vendoredCopies, vendoredDependencies } from './packed-packages.ts';
 import { projectFiles } from './project-files.ts';
 import { ProjectError, type ProjectOptions, resolveOptions } from './project-options.ts';
 
-/** What createProject() has made. */
+/** The project that createProject() has made. */
 export interface CreatedProject {
   readonly directory: string;
   /** Paths in it, sorted. */
@@ -20,7 +20,7 @@ export async function createProject(parent: string, options: ProjectOptions): Pr
   const files = await projectFiles(resolved, packed && vendoredDependencies(packed));
   const copies = packed === undefined ? new Map<string, string>() : vendoredCopies(packed);
   await requireEmpty(directory, resolved);
-  // A file that somebody has put there meanwhile is not replaced.
+  // A file that somebody has meanwhile created there is not replaced.
   const [flag, mode] = resolved.force ? ['w', 0] : ['wx', constants.COPYFILE_EXCL];
   for (const path of [...files.keys(), ...copies.keys()])
     await mkdir(join(directory, dirname(path)), { recursive: true });
@@ -43,8 +43,11 @@ async function namesIn(directory: string, name: string): Promise<readonly string
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return [];
-    throw new ProjectError(code === 'ENOTDIR' ? `${name} exists and is no directory` : `cannot read ${name}: ${code}`, {
-      cause,
-    });
+    throw new ProjectError(
+      code === 'ENOTDIR' ? `${name} exists and is not a directory` : `cannot read ${name}: ${code}`,
+      {
+        cause,
+      },
+    );
   }
 }

@@ -2,13 +2,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Resolves to the exit status. Its output goes where ours goes. */
+/** Resolves to the exit status. npm's output goes to the output of this program. */
 export async function runNpm(args: readonly string[], directory: string): Promise<number> {
-  // The npm that runs this program, if it is one: another one may be first in the path.
+  // Uses the npm that runs this program, if there is one, because another one may be first in the path.
   const script = process.env.npm_execpath ?? '';
   const isNpm = /[/\\]npm-cli\.js$/.test(script);
   const [file, all] = isNpm ? [process.execPath, [script, ...args]] : ['npm', [...args]];
-  // On Windows npm is a script of the shell. The arguments are ours, not the user's.
+  // On Windows npm is a shell script. The arguments are ours, not the user's.
   const isShell = !isNpm && process.platform === 'win32';
   const child = spawn(file, all, { cwd: directory, stdio: ['ignore', 'inherit', 'inherit'], shell: isShell });
   try {

@@ -1,4 +1,4 @@
-// The version of this package, which is that of all packages of Kapstan. Used by project-files.ts and command.ts.
+// The version of this package, which is the version of all Kapstan packages. Used by project-files.ts and command.ts.
 import { readFile } from 'node:fs/promises';
 
 export async function ownVersion(): Promise<string> {

@@ -1,5 +1,5 @@
-// PackedPackages: the archives of `npm pack` in a directory, for projects that cannot take the packages from a registry. The project gets copies,
-// so that it can be built elsewhere, such as in an image. Used by create-project.ts.
+// PackedPackages: the archives of `npm pack` in a directory, for projects that cannot install the packages from a registry. The project
+// gets copies, so that it can be built elsewhere, for example in an image. Used by create-project.ts.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ProjectError } from './project-options.ts';
@@ -10,7 +10,7 @@ export interface PackedPackages {
   readonly directory: string;
 }
 
-/** Packages that the project names; they need others, so all archives of the directory are taken. */
+/** Packages that the project names. They depend on others, so all archives of the directory are copied. */
 const needed = ['api', 'controller', 'kinds', 'control-plane', 'testing'].map((name) => `@kapstan/${name}`);
 
 /** Rejects with ProjectError for a directory without the packages, and with two versions of one. */

@@ -1,5 +1,5 @@
-// projectFiles: the files of a new project, from the template beside the sources. The template is a project of its own, which this repository
-// checks as one. Used by create-project.ts.
+// projectFiles: the files of a new project, made from the template next to the sources. The template is itself a project, which this
+// repository checks as one. Used by create-project.ts.
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ interface TemplatePackage {
   devDependencies: Record<string, string>;
 }
 
-/** Returns text by path, with "/" between names. `vendored` are dependencies that replace those of the registry. */
+/** Returns text by path, with "/" between names. `vendored` are dependencies that replace those from the registry. */
 export async function projectFiles(
   options: ResolvedOptions,
   vendored: ReadonlyMap<string, string> | undefined,

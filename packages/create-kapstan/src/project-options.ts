@@ -1,12 +1,12 @@
-// ProjectOptions: what a new project is named and made of. Checked here, before any of it becomes a path or a part of a source. Made from
-// flags by command-line.ts, used by create-project.ts.
+// ProjectOptions: names and parts of a new project. They are checked here, before any of them becomes a path or a part of a source.
+// Made from flags by command-line.ts, used by create-project.ts.
 
-/** What is wrong with a name, a path or a file: told without a stack. */
+/** The error for a wrong name, path or file, which is reported without a stack. */
 export class ProjectError extends Error {
   override readonly name = 'ProjectError';
 }
 
-/** What a new project is named and made of. */
+/** Names and parts of a new project. */
 export interface ProjectOptions {
   /** Name of the directory, the package, the image, the namespace and the objects in it: a DNS-1035 label of at most 40 characters. */
   readonly name: string;
@@ -14,9 +14,12 @@ export interface ProjectOptions {
   readonly group?: string;
   /** Default "Greeting". */
   readonly kind?: string;
-  /** Which program runs the tests. Default "vitest". */
+  /** The program that runs the tests. Default "vitest". */
   readonly test?: 'vitest' | 'node';
-  /** Directory with the packed packages (`npm pack`), which the project then brings along. Default: those of the registry. */
+  /**
+   * Directory with the packed packages (`npm pack`), which are copied into the project. Default: the packages are installed from the
+   * registry.
+   */
   readonly packages?: string | undefined;
   /** Writes into a directory that is not empty, and replaces files of the same name. Default false. */
   readonly force?: boolean;
@@ -32,7 +35,7 @@ const maxNameLength = 40;
 const maxKindLength = 60;
 const maxGroupLength = 190;
 
-/** Names of the template's sources that a kind would hide. */
+/** Names in the template's sources that a kind would shadow. */
 const usedNames = ['ConfigMap', 'Controller', 'RunOptions', 'TestCluster', 'Error', 'TypeError', 'Promise'];
 /** npm installs no package into a package of the same name. */
 const packageNames = ['rxjs', 'typescript', 'vitest'];
@@ -57,7 +60,7 @@ function requireName(name: unknown): void {
     throw new ProjectError(
       `name ${quoted(name)}: must consist of at most ${maxNameLength} lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-controller')`,
     );
-  // The name is also that of the controller's namespace.
+  // The name is also the name of the controller's namespace.
   if (name === 'default' || name.startsWith('kube-'))
     throw new ProjectError(
       `name ${quoted(name)}: Kubernetes has a namespace of its own under this name, or keeps it for one`,

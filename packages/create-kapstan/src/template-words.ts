@@ -1,5 +1,5 @@
-// The words of the template that stand for the user's own. The template is a project that works, whose words occur nowhere by chance. Used by
-// project-files.ts.
+// The words of the template that are replaced by the user's own. The template is a working project, whose words occur nowhere by chance.
+// Used by project-files.ts.
 import type { ResolvedOptions } from './project-options.ts';
 
 const words = /my-controller|example\.com|Greeting|greeting(?=[A-Z])|greeting/g;

@@ -16,7 +16,7 @@ function changeOf(type: ObjectChange<TestPod>['type'], name: string): ObjectChan
     : { type, key, object, isFinalStateUnknown: false };
 }
 
-/** Records what is pending for one key at a time: at most one deletion and what came after it. */
+/** Records the pending changes of one key at a time: at most one deletion and the changes after it. */
 class Model {
   readonly #waiting: { key: string; told: ObjectChange<TestPod>['type'][] }[] = [];
 

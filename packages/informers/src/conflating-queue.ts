@@ -14,8 +14,8 @@ interface Entry<T extends KubernetesObject> {
 export class ConflatingQueue<T extends KubernetesObject> {
   readonly #entries = new Map<ObjectKey, Entry<T>>();
   /**
-   * Iterator before the first key that no shift has reached. It is kept between shifts, because a new one would walk over the holes they
-   * left.
+   * Iterator before the first key that no shift has reached. It is kept between shifts, because a new one would walk over the holes that
+   * they left.
    */
   #cursor: Iterator<ObjectKey> | undefined;
   /** Keys before the cursor that still wait, in their order. They belong to busy receivers, so they are few. */
@@ -38,8 +38,8 @@ export class ConflatingQueue<T extends KubernetesObject> {
   }
 
   /**
-   * Adds a change, merged with the pending one of its key: an update keeps the newest object and the oldest old one; an object that came
-   * and went unseen is dropped. Returns the pending addition that was dropped in that way.
+   * Adds a change, merged with the pending one of its key: an update keeps the newest object and the oldest old one; an object that was
+   * added and deleted unseen is dropped. Returns the pending addition that was dropped in that way.
    */
   push(change: ObjectChange<T>): AddedChange<T> | undefined {
     const entry = this.#entries.get(change.key);

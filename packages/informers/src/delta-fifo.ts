@@ -71,7 +71,8 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     try {
       if (known !== undefined || this.#items.has(key)) this.#queue('Deleted', key, object);
     } catch (error) {
-      // The received object cannot be delivered, but the cached one must go, because no later event would remove it. client-go keeps it.
+      // The received object cannot be delivered, but the cached one must be removed, because no later event would remove it. client-go
+      // keeps it.
       const last = new DeletedFinalStateUnknown(key, this.#queuedState(key) ?? known);
       this.#append(key, { type: 'Deleted', object: last });
       throw error;
@@ -181,7 +182,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   }
 }
 
-/** Merges two deletions in a row; the one that knows the final state stays. */
+/** Merges two consecutive deletions; the one that knows the final state stays. */
 function collapseDeletions<T extends KubernetesObject>(deltas: Delta<T>[]): void {
   const [older, newer] = deltas.slice(-2);
   if (older?.type !== 'Deleted' || newer?.type !== 'Deleted') return;

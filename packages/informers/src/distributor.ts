@@ -1,4 +1,4 @@
-// Distributor brings each change into the cache, then tells handlers and observers. Run by process-loop.ts; owned by shared-informer.ts.
+// Distributor puts each change into the cache, then notifies handlers and observers. Run by process-loop.ts; owned by shared-informer.ts.
 // Source: client-go tools/cache/shared_informer.go (HandleDeltas).
 import type { Clock, DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { deletionHandlingKey, isDeletedFinalStateUnknown, lastStateOf } from './deleted-final-state-unknown.ts';
@@ -23,12 +23,12 @@ export interface DistributorOptions<T extends KubernetesObject> {
   readonly clock: Clock;
   /** Period of resyncs, in milliseconds. 0 = never. */
   readonly resyncMs: number;
-  /** Whether an object whose newest change failed is queued again. */
+  /** True if an object whose newest change failed is queued again. */
   readonly retryOnError: boolean;
   /** See {@link ProcessLoopOptions}. */
   readonly processed: ((ms: number) => void) | undefined;
   readonly warn: (text: string) => void;
-  /** Receives what a consumer, the transform or an index function threw. */
+  /** Receives the errors of consumers, the transform and index functions. */
   readonly report: (error: unknown, change?: ObjectChange<T>) => void;
 }
 
@@ -41,7 +41,7 @@ export class Distributor<T extends KubernetesObject> implements DeltaSink<T> {
   readonly #detector: MutationDetector;
   readonly #report: DistributorOptions<T>['report'];
   readonly #loop: ProcessLoop<T>;
-  // Invariant: replaced, never changed, so that an observer added during a delivery does not get that change twice.
+  // Invariant: the list is replaced, never changed, so that an observer added during a delivery does not get that change twice.
   #observers: readonly InformerObserver<T>[] = [];
   #isStopped = false;
 
@@ -121,7 +121,7 @@ export class Distributor<T extends KubernetesObject> implements DeltaSink<T> {
 
   // ---- The walk of one event ----
 
-  // Invariant: cache first, then consumers.
+  // Invariant: the cache changes first, and consumers are notified afterwards.
   apply({ type, object }: Delta<T>, key: ObjectKey, isInInitialList: boolean): void {
     // Invariant: the cache holds everything up to its version, and the version never goes back within a watch.
     const { resourceVersion } = this.#loop.isUpToDate ? this.#fifo : this.#indexer;
@@ -154,7 +154,7 @@ export class Distributor<T extends KubernetesObject> implements DeltaSink<T> {
       this.#distribute({ type: 'added', key, object, isInInitialList }, 'all');
       return;
     }
-    // An unchanged version comes from a relist in which nothing happened to this object. If a transform drops the version, this cannot be
+    // An unchanged version comes from a relist in which this object did not change. If a transform drops the version, this cannot be
     // detected.
     const version = object.metadata?.resourceVersion;
     const isSame = version !== undefined && version !== '' && version === oldObject.metadata?.resourceVersion;

@@ -6,8 +6,8 @@ import { requireHandler } from './informer-checks.ts';
 import type { ObjectChange } from './object-change.ts';
 
 /**
- * Receives changes one at a time. A handler that returns a promise is slow: until it settles, its changes wait, merged by object; other
- * handlers do not wait for it. Objects are shared: read-only (invariant I6).
+ * Receives changes one at a time. A handler that returns a promise counts as slow: until the promise settles, its changes wait, merged by
+ * object; other handlers do not wait for it. Objects are shared: read-only (invariant I6).
  */
 export interface ResourceEventHandler<T extends KubernetesObject> {
   /** `isInInitialList`: the object existed when the handler was registered. */

@@ -1,5 +1,5 @@
-// Callbacks that must answer synchronously but are async: their promise would count as true, or as empty options. If nobody handled
-// the rejections, each would end the process, and so this test run.
+// Callbacks that must answer synchronously but are async: their promise would count as true, or as empty options. An unhandled rejection
+// would end the process, and with it this test run.
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { of } from 'rxjs';
 import { describe, expect, it } from 'vitest';

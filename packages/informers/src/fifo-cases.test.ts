@@ -1,4 +1,4 @@
-// Both FIFOs, case by case, as in client-go's delta_fifo_test.go and the_real_fifo_test.go; one text per entry.
+// Tests both FIFOs, case by case, as in client-go's delta_fifo_test.go and the_real_fifo_test.go; one text per entry.
 import { type DeepReadonly, objectKey } from '@kapstan/api';
 import { deepFreeze } from '@kapstan/api/internal';
 import { pod, type TestPod } from '@kapstan/api/testing';

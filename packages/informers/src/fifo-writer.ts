@@ -1,5 +1,5 @@
-// FifoWriter is the store of an informer's reflector: each write goes into the FIFO, then everything queued is delivered. It stands
-// between reflector-driver.ts and the FIFO with its process-loop.ts.
+// FifoWriter is the store of an informer's reflector: each write goes into the FIFO, then everything queued is delivered. It sits between
+// reflector-driver.ts and the FIFO with its process-loop.ts.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { Fifo } from './fifo.ts';
 import type { DeliveryGate } from './process-loop.ts';
@@ -38,7 +38,7 @@ export class FifoWriter<T extends KubernetesObject> implements Required<Reflecto
     this.#write(() => this.#fifo.resync());
   }
 
-  /** Queues first, then delivers, unless this happens within a delivery, which goes on with it. */
+  /** Queues first, then delivers. Within a delivery it only queues, and that delivery continues with it. */
   #write(queue: () => void): void {
     const isOutermost = this.#gate.hold();
     try {

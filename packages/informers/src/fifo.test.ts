@@ -318,7 +318,7 @@ describe('differences between the FIFOs', () => {
     fifo.update(make('a', '2'));
     fifo.addIfNotPresent(objectKey('default', 'a'), [{ type: 'Added', object: make('a', '0') }]);
     fifo.addIfNotPresent(objectKey('default', 'c'), []);
-    // The entry comes after those that waited and before its own later changes, and a replace takes it into account.
+    // The entry comes after the ones that waited and before its own later changes, and a replace takes it into account.
     fifo.replace([make('b', '3')]);
     expect(drain(fifo)).toEqual(['Added b@1, Replaced b@3', 'Added a@1, Updated a@2, Deleted †a@2']);
     expect(new InOrderFifo<TestPod>()).not.toHaveProperty('addIfNotPresent');

@@ -30,14 +30,14 @@ export interface KnownObjects<T extends KubernetesObject> {
 }
 
 /**
- * Turns a received object into the object to cache. It must return an equal result for its own result, and keep name and namespace. It may
- * not change its argument, which is shared and may be frozen: use `deepCopy` or a spread.
+ * Turns a received object into the object to cache. Applied to its own result it must return an equal one, and it must keep name and
+ * namespace. It must not change its argument, which is shared and may be frozen: use `deepCopy` or a spread.
  */
 export type Transform<T extends KubernetesObject> = (object: DeepReadonly<T>) => DeepReadonly<T>;
 
 /** Options of a {@link Fifo}. */
 export interface FifoOptions<T extends KubernetesObject> {
-  /** Decides which objects a replace has removed, and what a resync delivers. */
+  /** Determines the objects that a replace has removed, and those that a resync delivers. */
   readonly knownObjects?: KnownObjects<T>;
   /**
    * Applied to each object once, before it is queued, but not to tombstones and resyncs. When it throws, the call throws an Error with that
@@ -46,7 +46,7 @@ export interface FifoOptions<T extends KubernetesObject> {
   readonly transform?: Transform<T>;
 }
 
-/** Receives what a pop returns. `isInInitialList`: the entry was queued by the first replace. */
+/** Receives the entry that a pop returns. `isInInitialList`: the entry was queued by the first replace. */
 export type ProcessDeltas<T extends KubernetesObject> = (
   deltas: Deltas<T>,
   isInInitialList: boolean,
@@ -54,8 +54,9 @@ export type ProcessDeltas<T extends KubernetesObject> = (
 ) => void;
 
 /**
- * Returns what to queue: tombstones as they are, objects transformed. When the transform throws, throws an Error that names the object and
- * has that cause. Throws TypeError when the transform returns no object, or one with another name, which no deletion could remove again.
+ * Returns the change to queue: tombstones unchanged, objects transformed. When the transform throws, throws an Error that names the object
+ * and has that cause. Throws TypeError when the transform returns no object, or one with another name, which no deletion could remove
+ * again.
  */
 export function transformed<T extends KubernetesObject>(
   key: ObjectKey,
@@ -87,7 +88,7 @@ function callTransform<T extends KubernetesObject>(
   }
 }
 
-/** Recognises the engine's errors for a change of a frozen object, whose texts do not say which code did it. */
+/** Recognises the engine's errors for a change of a frozen object, whose texts do not name the code that did it. */
 function isOfFrozen(error: unknown): boolean {
   const texts = /^Cannot (?:assign to read only|delete|add) property |object is not extensible$/;
   return error instanceof TypeError && texts.test(error.message);
@@ -97,15 +98,15 @@ function isOfFrozen(error: unknown): boolean {
 export interface Fifo<T extends KubernetesObject> {
   /** Number of waiting entries: objects for `DeltaFifo`, changes for `InOrderFifo`. */
   readonly length: number;
-  /** True once everything of the first replace was popped and processed, or at once when a change came before any replace. */
+  /**
+   * True once all entries of the first replace were popped and processed, or at once when another change came before any replace.
+   */
   readonly hasSynced: boolean;
   /** True after {@link Fifo.close}. */
   readonly isClosed: boolean;
   /** Version up to which everything received was popped, from an event, a list or a bookmark. "" at first. */
   readonly resourceVersion: string;
-  /**
-   * Queues a new object. Like the next three methods, it throws what the transform throws, and TypeError for an object without metadata.
-   */
+  /** Queues a new object. Like the next three methods, it throws the transform's error, and TypeError for an object without metadata. */
   add(object: DeepReadonly<T>): void;
   /** Queues a changed object. */
   update(object: DeepReadonly<T>): void;
@@ -114,14 +115,16 @@ export interface Fifo<T extends KubernetesObject> {
    * nevertheless, as a tombstone with the last known state.
    */
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void;
-  /** Queues the complete set of objects; known and queued objects that are missing in it get a tombstone (invariant I7). */
+  /**
+   * Queues the complete set of objects; known and queued objects that are missing from it get a tombstone (invariant I7).
+   */
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void;
   /** Notes that nothing else happened up to this version; it counts once everything queued before it is popped. */
   bookmark(resourceVersion: string): void;
   /** Queues a `Sync` for each known object that has nothing queued. */
   resync(): void;
   /**
-   * Passes the oldest entry to `process` and returns true; returns false when there is none. Throws what `process` throws; the entry is
+   * Passes the oldest entry to `process` and returns true; returns false when there is none. Rethrows the error of `process`; the entry is
    * removed nevertheless.
    */
   pop(process: ProcessDeltas<T>): boolean;

@@ -86,7 +86,7 @@ export class HandlerListener<T extends KubernetesObject> {
       return;
     }
     if (isPromiseLike(result)) {
-      // Wrapped in a promise, because a foreign `then` may call back at once.
+      // The result is wrapped in a promise, because a foreign `then` may call back at once.
       this.#running = Promise.resolve(result).then(
         () => this.#finish(change),
         (error) => {

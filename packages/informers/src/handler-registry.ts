@@ -1,4 +1,4 @@
-// The handlers of one shared informer: who gets which change, at which resync period. Source: client-go sharedProcessor.
+// The handlers of one shared informer: which handler gets which change, at which resync period. Source: client-go sharedProcessor.
 import type { Clock, KubernetesObject } from '@kapstan/api';
 import type { ResourceEventHandler } from './event-handler.ts';
 import { HandlerListener, type HandlerListenerOptions } from './handler-listener.ts';
@@ -7,7 +7,7 @@ import { adjustResync, ResyncSchedule } from './resync-schedule.ts';
 import type { EventHandlerRegistration } from './shared-informer-options.ts';
 
 export class HandlerRegistry<T extends KubernetesObject> {
-  // Invariant: replaced, never changed, so that a handler added during a delivery does not get that change twice.
+  // Invariant: the list is replaced, never changed, so that a handler added during a delivery does not get that change twice.
   #listeners: readonly HandlerListener<T>[] = [];
   /** Removed listeners whose last call is still running. */
   readonly #leaving = new Set<Promise<void>>();
@@ -20,7 +20,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
     options: {
       readonly resyncCheckMs: number;
       readonly clock: Clock;
-      /** Called when a handler does not get the resync period that it asks for. */
+      /** Called when a handler does not get the resync period that it requests. */
       readonly warn: (text: string) => void;
     } & Pick<HandlerListenerOptions<T>, 'gate' | 'onError'>,
   ) {
@@ -70,7 +70,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
       this.#warn(`a resync period of ${askedMs} ms is too short; using ${requestedMs} ms`);
   }
 
-  /** Removes a listener; an unknown one is no error. Resolves when a running call has ended. */
+  /** Removes a listener; an unknown one is not an error. Resolves when a running call has ended. */
   remove(listener: HandlerListener<T>): Promise<void> {
     this.#listeners = this.#listeners.filter((other) => other !== listener);
     const ended = listener.remove().finally(() => this.#leaving.delete(ended));
@@ -92,7 +92,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
   shouldResync(): boolean {
     const nowMs = this.#clock.monotonicNow();
     let isDue = false;
-    // All are evaluated, so that each keeps its own pace.
+    // All listeners are evaluated, so that each keeps its own pace.
     for (const listener of this.#listeners) isDue = listener.resync.evaluate(nowMs) || isDue;
     return isDue;
   }

@@ -21,7 +21,7 @@ describe('an index function', () => {
     expect(indexer.size).toBe(1);
   });
 
-  // Unhandled, the rejection would end the process, and so this test run.
+  // The rejection would, unhandled, end the process and with it this test run.
   it('that is async fails, whatever its promise comes to', () => {
     const told: string[] = [];
     const byNode = { node: () => Promise.reject(new Error('mine')) as never };

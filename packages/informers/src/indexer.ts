@@ -17,7 +17,9 @@ export type Indexers<T extends KubernetesObject> = Readonly<Record<string, Index
 /** Name of the index by namespace; its values are `metadata.namespace`, "" for cluster-scoped objects. */
 export const namespaceIndex = 'namespace';
 
-/** Returns the one value of {@link namespaceIndex}: the namespace, "" for cluster-scoped objects. Throws TypeError without metadata. */
+/**
+ * Returns the only value of {@link namespaceIndex}: the namespace, "" for cluster-scoped objects. Throws TypeError without metadata.
+ */
 export function metaNamespaceIndex(object: DeepReadonly<KubernetesObject>): readonly string[] {
   if (object.metadata === undefined) throw new TypeError('object has no meta: metadata is absent');
   return [object.metadata.namespace ?? ''];
@@ -40,18 +42,18 @@ interface NamedFunction<T extends KubernetesObject> {
 
 interface Index<T extends KubernetesObject> extends NamedFunction<T> {
   readonly keys: Map<string, Set<ObjectKey>>;
-  /** Keys of objects for which the function threw when they were written; no value leads to them. */
+  /** Keys of objects for which the function threw when they were written; no index value leads to them. */
   failed: Set<ObjectKey> | undefined;
 }
 
-/** Called with what an index function threw for the object of a key. Returns the values to use, or throws. */
+/** Called with the error of an index function for the object of a key. Returns the values to use, or throws. */
 type OnIndexError<T extends KubernetesObject> = (error: Error, index: Index<T>, key: ObjectKey) => readonly string[];
 
 /** Options of an {@link Indexer}. */
 export interface IndexerOptions {
   /**
-   * Called with what an index function threw for an object being written. The object is stored nevertheless and found by its key and in the
-   * other indexes, but not in that one. Default: the write throws and changes nothing. (client-go panics.)
+   * Called with the error of an index function for an object being written. The object is stored nevertheless and found by its key and in
+   * the other indexes, but not in that one. Default: the write throws and changes nothing. (client-go panics.)
    */
   readonly onIndexError?: (error: Error) => void;
 }
@@ -128,7 +130,9 @@ export class Indexer<T extends KubernetesObject> {
     this.add(object, resourceVersion);
   }
 
-  /** Removes an object by its key; an unknown one is no error. `resourceVersion`: as for {@link add}; a tombstone has none. */
+  /**
+   * Removes an object by its key; an unknown key is not an error. `resourceVersion`: as for {@link add}; a tombstone has none.
+   */
   delete(
     object: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
     resourceVersion: string | undefined = incomingVersion(object),
@@ -144,8 +148,8 @@ export class Indexer<T extends KubernetesObject> {
   }
 
   /**
-   * Replaces the contents by these objects, which are all at this version. {@link IndexerOptions} says what happens when an index function
-   * throws.
+   * Replaces the contents by these objects, which are all at this version. {@link IndexerOptions} describes what happens when an index
+   * function throws.
    */
   // Atomic: contents and every index change together.
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void {
@@ -211,7 +215,7 @@ export class Indexer<T extends KubernetesObject> {
     return [...(this.#indexes.get(name)?.keys.keys() ?? [])];
   }
 
-  /** Tells whether an index of this name exists. */
+  /** Returns true if an index of this name exists. */
   hasIndex(name: string): boolean {
     return this.#indexes.has(name);
   }
@@ -223,7 +227,7 @@ export class Indexer<T extends KubernetesObject> {
 
   /**
    * Adds indexes at any time; stored objects are indexed. Throws Error when a name is taken or a function throws, and TypeError for a value
-   * that is not a function; then none is added.
+   * that is not a function; in these cases none is added.
    */
   addIndexers(indexers: Indexers<T>): void {
     requireIndexers(indexers);
@@ -311,7 +315,10 @@ function valuesOf<T extends KubernetesObject>(
   }
 }
 
-/** Returns the values that lead to a key, found by searching all: an object must not stay under a value that can no longer be computed. */
+/**
+ * Returns the values that lead to a key, found by searching all of them, because an object must not stay under a value that can no longer
+ * be computed.
+ */
 function valuesWith<T extends KubernetesObject>({ keys }: Index<T>, key: ObjectKey): readonly string[] {
   return [...keys].filter(([, found]) => found.has(key)).map(([value]) => value);
 }

@@ -52,7 +52,7 @@ export function requireHandler(handler: unknown): void {
   const names = Object.keys(handler as object);
   if (names.length > 0)
     throw new TypeError(`a handler must have one of ${handlerMethods.join(', ')}; this one has ${names.join(', ')}`);
-  // Compared by name, because an object may come from another realm. An object without a prototype has no name.
+  // The name is compared, because an object may come from another realm. An object without a prototype has no name.
   const className = (handler as object).constructor?.name ?? 'Object';
   if (className !== 'Object') throw new TypeError(`a ${className} has none of ${handlerMethods.join(', ')}`);
 }

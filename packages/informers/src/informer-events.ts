@@ -22,7 +22,7 @@ class InformerEventIterator<T extends KubernetesObject> implements AsyncIterator
   readonly #observe: (observer: InformerObserver<T>) => () => void;
   readonly #signal: AbortSignal | undefined;
   readonly #queue = new ConflatingQueue<T>();
-  // Invariant: the additions of the replay come before `synced`; changes that came after it wait behind it.
+  // Invariant: the additions of the replay come before `synced`; later changes wait behind it.
   readonly #beforeSynced = new ConflatingQueue<T>();
   #syncedPhase: 'ahead' | 'pending' | 'told' = 'ahead';
   #stop: (() => void) | undefined;

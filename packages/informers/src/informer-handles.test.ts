@@ -1,4 +1,4 @@
-// Which informers of a factory are needed, and when one is closed: with its last handle, or with its kind.
+// Tests which informers of a factory are needed, and when one is closed: with its last handle, or with its kind.
 import { type KubernetesObject, type ListerWatcher, type Resource, StatusError } from '@kapstan/api';
 import { serviceUnavailable } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, testConfigMaps, testPods, VirtualClock } from '@kapstan/api/testing';
@@ -164,7 +164,7 @@ describe('an informer whose kind goes', () => {
       expect.objectContaining({ phase: 'failed', error: reason }),
     ]);
     expect(statuses.slice(-2)).toEqual([reason, 'completed']);
-    // Nobody was told of their deletion.
+    // Handlers are not notified of their deletion.
     expect([told, informer.lister.list().length]).toEqual([[], 1]);
     answer(undefined);
     const next = factory.acquire(testPods);

@@ -1,6 +1,6 @@
-// InformerMetrics: the metrics of informers under the names of client-go (KEP-4346): what waits, how long changes take, and how far the cache
-// is. Informers register here by name; managers show it beside their own.
-// Source: client-go tools/cache/fifo_metrics.go, identity.go; component-base metrics/prometheus/clientgo/fifo.
+// InformerMetrics: the metrics of informers under the names of client-go (KEP-4346): waiting changes, their durations, and the version of
+// the cache. Informers register here by name; managers show it together with their own metrics. Source: client-go
+// tools/cache/fifo_metrics.go, identity.go; component-base metrics/prometheus/clientgo/fifo.
 import type { Resource } from '@kapstan/api';
 import {
   DurationHistogram,
@@ -18,7 +18,7 @@ const bounds: readonly number[] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 /** Numbers of Prometheus are exact up to here. */
 const versionDigits = 15;
 
-/** What an informer shows when it is asked. */
+/** The values that an informer reports on request. */
 export interface MeasuredInformer {
   readonly resource: Partial<Pick<Resource, 'group' | 'version' | 'plural'>> | undefined;
   /** Number of changes that wait. */
@@ -27,16 +27,16 @@ export interface MeasuredInformer {
   resourceVersion(): string;
 }
 
-/** What an informer tells, until it is released. */
+/** Receives values from an informer, until it is released. */
 export interface InformerMeasure {
   /** Records how long a change took, with all handlers, in milliseconds. */
   processed(ms: number): void;
   release(): void;
 }
 
-/** The label `name` of informers, which tells those of one kind in one process apart. */
+/** The label `name` of informers, which distinguishes those of one kind in one process. */
 export interface InformerName {
-  /** Returns undefined when another informer of the kind shows itself under the name already: the first one counts. */
+  /** Returns undefined when another informer of the kind already uses the name; the first one counts. */
   measure(informer: MeasuredInformer): InformerMeasure | undefined;
   /** Returns the name of informers that see one namespace alone. */
   within(namespace: string): InformerName;
@@ -110,7 +110,7 @@ export class InformerMetrics {
   }
 }
 
-/** Versions that are no numbers are not shown. */
+/** Versions that are not numbers are not shown. */
 function versionNumber(version: string): number | undefined {
   return /^\d+$/.test(version) ? Number(version.slice(-versionDigits)) : undefined;
 }

@@ -30,7 +30,7 @@ const commonTable = {
   clock: requireClock,
   random: requireFunction,
   resyncMs: optional(requireNotNegative),
-  // The list/watch machine looks at these.
+  // Checked by the list/watch machine.
   useWatchList: checkedElsewhere,
   pageSize: checkedElsewhere,
   minWatchTimeoutMs: checkedElsewhere,
@@ -57,7 +57,7 @@ const requestTable: OptionTable<InformerOptions<KubernetesObject>> = {
 };
 const factoryTable: OptionTable<SharedInformerFactoryOptions> = {
   ...commonTable,
-  // requirePeriods looks at it.
+  // Checked by requirePeriods.
   customResyncMs: checkedElsewhere,
   namespace: optional(requireString),
   tweakListOptions: requireFunction,
@@ -91,8 +91,8 @@ const tables: Readonly<Record<Taker, Readonly<Record<string, OptionCheck>>>> = {
 const allNames = [...new Set(Object.values(tables).flatMap((table) => Object.keys(table)))];
 
 /**
- * Throws TypeError for an option that its taker cannot use, and for a name that is an option elsewhere, or is close to one: it would be
- * ignored. Other names are members of the object, for the use of its callbacks.
+ * Throws TypeError for an option that does not apply here, and for a name that is an option elsewhere, or close to one, because it would be
+ * ignored. Other names are members of the object, for use by its callbacks.
  */
 export function requireOptionsOf(taker: Taker, options: unknown): void {
   requireObject(options, 'options');

@@ -1,4 +1,4 @@
-// What the compiler checks about informers: `npm run typecheck` reads this file, and the run itself shows the same values.
+// Tests the compiler's checks of informers: `npm run typecheck` reads this file, and the run itself shows the same values.
 import type { DeepReadonly } from '@kapstan/api';
 import { FakeListerWatcher, pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest';

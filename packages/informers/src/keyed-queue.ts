@@ -1,4 +1,4 @@
-// Values by key, in the order in which their keys came. Used by DeltaFifo.
+// Values by key, in the order in which the keys arrived. Used by DeltaFifo.
 import type { ObjectKey } from '@kapstan/api';
 
 export interface QueuedEntry<V> {
@@ -8,9 +8,9 @@ export interface QueuedEntry<V> {
 
 /** A key keeps its place in line until it is shifted. */
 export class KeyedQueue<V> {
-  // Invariant: comes before all of #rest. Usually an entry comes alone and leaves at once, and then no Map has to grow and shrink.
+  // Invariant: it comes before all of #rest. Usually an entry arrives alone and leaves at once, and then no Map has to grow and shrink.
   #first: QueuedEntry<V> | undefined;
-  /** Never empty: it is dropped with its last entry. */
+  /** All other entries. The map is dropped with its last entry, so it is never empty. */
   #rest: Map<ObjectKey, V> | undefined;
   /** Iterator before the first of #rest. It is kept between shifts, because a new one would walk over the holes that they left. */
   #cursor: Iterator<[ObjectKey, V]> | undefined;
@@ -56,7 +56,7 @@ export class KeyedQueue<V> {
     if (this.#rest === undefined) return undefined;
     this.#cursor ??= this.#rest.entries();
     const next = this.#cursor.next();
-    // Cannot happen, because #rest is not empty; the compiler cannot know that.
+    // This cannot happen, because #rest is not empty; the compiler does not know that.
     if (next.done === true) return undefined;
     const [key, value] = next.value;
     this.#rest.delete(key);

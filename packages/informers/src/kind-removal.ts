@@ -1,15 +1,15 @@
-// Notices that the kind of an informer is no longer served. Used by the factory.
+// Detects that the kind of an informer is no longer served. Used by the factory.
 import { isStatusError, type KubernetesObject, StatusError } from '@kapstan/api';
 import { errorText, type Warn } from './process-warning.ts';
 import type { SharedInformer } from './shared-informer.ts';
 
 export interface KindRemovalOptions {
-  /** Name of what is listed, for texts. */
+  /** Name of the listed objects, for texts. */
   readonly name: string;
   /** Called after a 404, one call at a time. A rejection is passed to `warn`. */
   readonly isServed: () => Promise<boolean>;
   readonly warn: Warn;
-  /** Called when the kind is gone; `reason` is a 404 that says so. */
+  /** Called when the kind is gone; `reason` is a 404 with that message. */
   readonly onGone: (reason: StatusError) => void;
 }
 

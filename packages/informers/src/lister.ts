@@ -89,7 +89,7 @@ function select<T extends KubernetesObject>(
   objects: readonly DeepReadonly<T>[],
   given: LabelSelector | string,
 ): readonly DeepReadonly<T>[] {
-  // Checked before the objects, so that an empty cache does not hide an invalid selector.
+  // The selector is checked before the objects, so that an empty cache does not hide an invalid selector.
   const selector = typeof given === 'string' ? parseLabelSelector(given) : given;
   requireFunctions(selector, 'a label selector, such as "app=web",', ['matches']);
   if (selector.isEmpty) return objects;

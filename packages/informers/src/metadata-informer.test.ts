@@ -19,7 +19,7 @@ let scopes: (ListerWatcherScope | undefined)[];
 let factory: SharedInformerFactory;
 
 const client = {
-  /** Always sends whole objects, like a source that does not support metadata alone. */
+  /** Always sends whole objects, like a source that does not support metadata-only requests. */
   listerWatcher<T extends KubernetesObject>(_token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
     scopes.push(scope);
     return source as unknown as ListerWatcher<T>;

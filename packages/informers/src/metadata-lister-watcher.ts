@@ -3,7 +3,7 @@
 import type { DeepReadonly, KubernetesObject, ListerWatcher, ObjectMeta, WatchEvent } from '@kapstan/api';
 import { map } from 'rxjs/internal/operators/map';
 
-/** The metadata of an object of any kind; its own `kind` no longer says which. */
+/** The metadata of an object of any kind; its own `kind` no longer tells the kind. */
 export interface PartialObjectMetadata extends KubernetesObject {
   apiVersion: 'meta.k8s.io/v1';
   kind: 'PartialObjectMetadata';

@@ -290,7 +290,7 @@ describe('what is taken', () => {
     class Handler {
       readonly name = 'mine';
       onAdd(): void {
-        // Inherited, so not among the object's own keys.
+        // The member is inherited, so it is not among the object's own keys.
       }
     }
     const one = informer();
@@ -303,7 +303,7 @@ describe('what is taken', () => {
     const logger = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
     const made = factory({ customResyncMs: periods(), logger });
     closing.push(made);
-    // Uses the informer's resync period; with an informer that has none there would be a warning.
+    // Uses the informer's resync period; an informer without one would cause a warning.
     made.informer(testPods).addEventHandler({}, { resyncMs: 3000 });
     expect(warnings).toEqual([]);
   });

@@ -7,8 +7,8 @@ import { changedPath } from './changed-path.ts';
 import { deletionHandlingKey } from './deleted-final-state-unknown.ts';
 
 /**
- * `off`: nothing is checked. `freeze`: cached objects are frozen, so a change throws where it happens; the objects must be the informer's
- * own. `compare`: each object is compared with a copy every second, for two minutes or more; this costs memory and time.
+ * `off`: nothing is checked. `freeze`: cached objects are frozen, so a change throws where it happens; the objects must belong to the
+ * informer alone. `compare`: each object is compared with a copy every second, for two minutes or more; this costs memory and time.
  */
 export type MutationDetection = 'off' | 'freeze' | 'compare';
 

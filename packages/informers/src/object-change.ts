@@ -1,7 +1,7 @@
 // A change of one cached object, as the observables, iterables and handlers of an informer receive it.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 
-/** An object came into the cache. */
+/** An object was added to the cache. */
 export interface AddedChange<T extends KubernetesObject> {
   readonly type: 'added';
   readonly key: ObjectKey;
@@ -29,7 +29,10 @@ export interface DeletedChange<T extends KubernetesObject> {
   readonly isFinalStateUnknown: boolean;
 }
 
-/** A change of a cache: what `when` of a controller and the streams of an informer receive. Its `type` says which. */
+/**
+ * A change of a cache. Predicates (`when`) of a controller and the streams of an informer receive it. Its `type` names
+ * the kind of change.
+ */
 export type ObjectChange<T extends KubernetesObject> = AddedChange<T> | UpdatedChange<T> | DeletedChange<T>;
 
 /** `synced`: all objects that existed at the start have been delivered; later events are changes. */

@@ -191,7 +191,7 @@ describe('what hurts in Node informers: the source:', () => {
 
   it('"Too large resource version" is answered for ever, until somebody restarts the pod', async () => {
     source.add(pod({ name: 'a' }));
-    // The cache of another server, which stays behind: only a request for the newest version is answered.
+    // The cache of another server, which lags: only a request for the newest version is answered.
     let isBehind = false;
     const behind: ListerWatcher<TestPod> = {
       watch: (options) => source.watch(options),
@@ -261,7 +261,7 @@ describe('what hurts in Node informers: the source:', () => {
     await clock.advance(3_600_000);
     expect(informer.status).toMatchObject({ phase: 'failed', error: { code: 404 } });
     expect(warnings).toHaveLength(1);
-    // A stream and a list, eight times in two minutes: pauses from 0.8 to 30 s, which then start again.
+    // Each try is a stream and a list. There are eight in two minutes, because pauses grow from 0.8 to 30 s and then start again.
     expect(source.requests.length).toBeLessThanOrEqual(2 * 8 * 30);
   });
 

@@ -16,11 +16,13 @@ export interface DeltaSink<T extends KubernetesObject> {
   onDrained(): void;
 }
 
-/** Whoever queues changes or calls handlers does so in two steps: `hold`, and when that returned true, `deliver` at the end. */
+/** Code that queues changes or calls handlers does so in two steps: `hold`, and if that returned true, `deliver` at the end. */
 export interface DeliveryGate {
   /** Holds deliveries back. Returns false when another caller already does; that caller will deliver. */
   hold(): boolean;
-  /** Delivers what is queued, and what that causes, then opens the gate. Call it also after a failure, for what was queued before. */
+  /**
+   * Delivers queued changes, and those that they cause, then opens the gate. Call it even after a failure, for changes queued before it.
+   */
   deliver(): void;
 }
 
@@ -28,9 +30,9 @@ export interface ProcessLoopOptions<T extends KubernetesObject> {
   readonly fifo: Fifo<T>;
   readonly clock: Clock;
   readonly sink: DeltaSink<T>;
-  /** Whether an object whose newest change failed is queued again. */
+  /** True if an object whose newest change failed is queued again. */
   readonly retryOnError: boolean;
-  /** Hears how long each entry took, in milliseconds; undefined where nobody asks. */
+  /** Receives the duration of each entry, in milliseconds; undefined if nothing uses it. */
   readonly processed: ((ms: number) => void) | undefined;
 }
 
@@ -148,7 +150,10 @@ export class ProcessLoop<T extends KubernetesObject> implements DeliveryGate {
     }
   }
 
-  /** Queues it in the FIFO and not beside it, because later changes of the object must come after it or replace it. */
+  /**
+   * The change is queued in the FIFO and not elsewhere, because later changes of the object must come after it or
+   * replace it.
+   */
   #queueAgain({ failed, resting }: Retries, key: ObjectKey, newest: Deltas<T>): void {
     if (this.#isClosed) return;
     this.#fifo.addIfNotPresent?.(key, newest);

@@ -70,7 +70,7 @@ describe('trouble that no callback takes', () => {
   it('is a warning of the process without a logger, with the stack of what threw', async () => {
     await runIntoTrouble({});
     expect(warnings.map(({ message }) => message)).toEqual(texts);
-    // Named like the warnings of clients and controllers, so that one listener can recognise them.
+    // The warning is named like those of clients and controllers, so that one listener can recognise them.
     expect(warnings.map(({ name }) => name)).toEqual(['KapstanWarning', 'KapstanWarning']);
     expect((warnings[1] as Error & { detail?: string }).detail).toMatch(
       /^Error: from a handler\n +at .*process-warning/s,

@@ -1,10 +1,10 @@
-// The fallback for trouble that nobody else handles: the logger, else a process warning. Used where a user's callback is
-// absent or throws.
+// The fallback for trouble that nothing else handles: the logger, or else a process warning. Used where a user's callback is absent or
+// throws.
 import process from 'node:process';
 import type { Logger } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 
-/** Receives a sentence that says where and what, and the error behind it for its stack. */
+/** Receives a sentence that describes the place and the problem, and the error behind it for its stack. */
 export type Warn = (text: string, error?: unknown) => void;
 
 export const emitProcessWarning: Warn = (text, error) => {
@@ -14,7 +14,7 @@ export const emitProcessWarning: Warn = (text, error) => {
 
 /** Returns the stacks of an error and its causes: where the error is ours, the user's line is in a cause. */
 function stacksOf(error: Error): string {
-  // Keyed by error, because causes may form a cycle.
+  // The keys are the errors themselves, because causes may form a cycle.
   const stacks = new Map<unknown, string>();
   for (let at: unknown = error; at !== undefined && !stacks.has(at); at = at instanceof Error ? at.cause : undefined)
     stacks.set(at, at instanceof Error ? (at.stack ?? at.message) : String(at));

@@ -11,14 +11,14 @@ export class ResyncSchedule {
   // New handlers receive resyncs until the first evaluation.
   #isSyncing = true;
 
-  /** `requestedMs`: 0 = none. */
+  /** `requestedMs`: the requested period; 0 = none. */
   constructor(options: { readonly requestedMs: number; readonly checkMs: number; readonly nowMs: number }) {
     this.requestedMs = options.requestedMs;
     this.#periodMs = effectivePeriod(options.requestedMs, options.checkMs);
     this.#nextMs = options.nowMs + this.#periodMs;
   }
 
-  /** In milliseconds; 0 = none. */
+  /** The period in milliseconds; 0 = none. */
   get periodMs(): number {
     return this.#periodMs;
   }
@@ -42,7 +42,7 @@ export class ResyncSchedule {
   }
 }
 
-/** Returns the period at which an informer checks, and the handler's own, when the handler asks for `requestedMs`. */
+/** Returns the period at which an informer checks, and the handler's own, for a handler that requests `requestedMs`. */
 export function adjustResync(options: {
   readonly requestedMs: number;
   readonly checkMs: number;

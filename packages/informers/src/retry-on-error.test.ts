@@ -1,4 +1,4 @@
-// How an informer treats an object that cannot be written to its cache, with and without `retryOnError`.
+// Tests how an informer treats an object that cannot be written to its cache, with and without `retryOnError`.
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SharedInformer } from './shared-informer.ts';
@@ -33,7 +33,7 @@ async function start(options: SharedInformerOptions<TestPod> = {}): Promise<void
     onUpdate: (_old, { metadata, spec }) => void told.push(`~${metadata?.name} ${spec?.nodeName}`),
     onDelete: () => void told.push('-'),
   });
-  // Added only now, so that the informer indexes nothing twice.
+  // The index is added only now, so that the informer indexes nothing twice.
   informer.addIndexers({ node });
   informer.start();
   await settle();

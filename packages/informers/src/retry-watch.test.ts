@@ -19,7 +19,7 @@ function follow(from: Pick<ListerWatcher<TestPod>, 'watch'>, resourceVersion: st
   });
 }
 
-/** A source whose watches follow the script in turn; the last one repeats. */
+/** A source whose watches follow the script one after the other; the last one repeats. */
 function scripted(...watches: (() => Observable<WatchEvent<TestPod>>)[]) {
   const asked: WatchOptions[] = [];
   const watch = (options: WatchOptions): Observable<WatchEvent<TestPod>> => {

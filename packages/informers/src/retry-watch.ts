@@ -1,5 +1,5 @@
-// A watch that outlives its connections: it resumes from its last version until that is gone. It is for callers that have a version already
-// and need no cache; an informer does more. It never lists, so the list/watch machine is not for it. Source: client-go
+// A watch that outlives its connections: it resumes from its last version until that is no longer available. It is for callers that already
+// have a version and need no cache; an informer does more. It never lists, so the list/watch machine is not for it. Source: client-go
 // tools/watch/retrywatcher.go.
 import {
   type CancelTimer,
@@ -36,9 +36,9 @@ const minRestartMs = 1000;
  * Delivers every change after a version, across any number of connections. Throws TypeError for the versions "" and "0", from which a watch
  * cannot resume.
  *
- * Cold: one watch at a time per subscription, restarted at most once a second, or later when the server says so (`retryAfterSeconds`). No
- * replay. Errors with `StatusError` when continuing makes no sense: 410 (list again), 401, 403, and 500 for an event without a version or
- * of an unknown type. Never completes. Slow consumers: delivery is synchronous.
+ * Cold: one watch at a time per subscription, restarted at most once a second, or later when the server asks for it (`retryAfterSeconds`).
+ * No replay. Errors with `StatusError` when continuing makes no sense: 410 (list again), 401, 403, and 500 for an event without a version
+ * or of an unknown type. Never completes. Slow consumers: delivery is synchronous.
  */
 export function retryWatch<T extends KubernetesObject>(
   source: Pick<ListerWatcher<T>, 'watch'>,

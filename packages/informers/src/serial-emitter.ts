@@ -5,8 +5,8 @@ export type EmitterListener<T> = (value: T) => void;
 
 export interface SerialEmitterOptions<T> {
   /**
-   * Receives what a listener threw; the other listeners and the emitter go on. Default: it is rethrown in a microtask
-   * as an uncaught error.
+   * Receives errors that a listener throws; the other listeners and the emitter continue. Default: the error is
+   * rethrown in a microtask as an uncaught error.
    */
   readonly onListenerError?: (error: unknown, value: T) => void;
 }
@@ -22,7 +22,7 @@ interface Entry<T> {
  * after it subscribed, and none after it left.
  */
 export class SerialEmitter<T> {
-  // Invariant: replaced but never changed, so that a delivery under way keeps its own list.
+  // Invariant: the list is replaced, never changed, so that a delivery under way keeps its own list.
   #entries: readonly Entry<T>[] = [];
   #isDelivering = false;
   readonly #queue: { readonly value: T; readonly entries: readonly Entry<T>[] }[] = [];

@@ -19,13 +19,13 @@ export interface SharedInformerFactoryOptions extends CommonOptions {
   readonly namespace?: string;
   /** Returns the selectors of an informer's lists and watches. Default: everything. */
   readonly tweakListOptions?: (resource: Resource) => Omit<SelectionOptions, 'namespace'>;
-  /** Applied in every informer that has no transform of its own. */
+  /** Applied in every informer without its own transform. */
   readonly transform?: Transform<KubernetesObject>;
   /**
-   * Tells whether a kind is still served: `(kind) => client.discovery.serves(kind)`. Called when a kind is answered with 404 although its
-   * informer has synced. When it returns false, its informers are closed and forgotten, with a last status that says so; the next request
-   * creates new ones. Objects still in the cache are not reported as deleted, unless the watch did so. A rejection is logged, and the
-   * function is called again after the next 404. Default: informers wait for their kind to come back.
+   * Returns whether a kind is still served: `(kind) => client.discovery.serves(kind)`. Called when a kind is answered with 404 although its
+   * informer has synced. When it returns false, its informers are closed and forgotten, with a last status that reports this; the next
+   * request creates new ones. Objects still in the cache are not reported as deleted, unless the watch did so. A rejection is logged, and
+   * the function is called again after the next 404. Default: informers wait for their kind to come back.
    */
   readonly isServed?: (resource: Resource) => Promise<boolean>;
 }

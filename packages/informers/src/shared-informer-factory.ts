@@ -25,7 +25,7 @@ export interface InformerHandle<T extends KubernetesObject> {
   /** Shared. Close your own handlers and streams before the handle: it does not know which of the informer's handlers are yours. */
   readonly informer: SharedInformer<T>;
   /**
-   * Gives the share back. The last handle closes the informer, and its call resolves when that has ended; other calls resolve at once.
+   * Returns the share. The last handle closes the informer, and its call resolves when that has ended; other calls resolve at once.
    * Idempotent.
    */
   close(): Promise<void>;
@@ -43,7 +43,7 @@ export interface SharedFactoryInformer {
 const firstDecides = ['resyncMs', 'transform', 'fifo', 'retryOnError', 'onHandlerError'] as const;
 type Decided = Partial<Pick<InformerOptions<KubernetesObject>, (typeof firstDecides)[number]>>;
 
-/** An informer, and who needs it. */
+/** An informer, and its users. */
 interface SharedEntry {
   readonly key: string;
   readonly resource: Resource;
@@ -86,8 +86,8 @@ export class SharedInformerFactory {
   }
 
   /**
-   * Like {@link informer}, but for the objects' metadata alone: a fraction of the data is listed and cached. It has its own watch besides
-   * the watch of whole objects, and uses the factory's options.
+   * Like {@link informer}, but only for the objects' metadata: a fraction of the data is listed and cached. It has its own watch in
+   * addition to the watch of whole objects, and uses the factory's options.
    */
   metadataInformer(
     resource: Resource,
@@ -112,7 +112,9 @@ export class SharedInformerFactory {
     return this.#handle(this.#metadata(resource, options));
   }
 
-  /** Yields the present informers, in the order of their first requests: for pages and metrics that show what a program follows. */
+  /**
+   * Yields the present informers, in the order of their first requests, for pages and metrics about the kinds that a program follows.
+   */
   *informers(): Generator<SharedFactoryInformer, void, undefined> {
     for (const { key, resource, informer } of this.#entries.values())
       yield { resource, informer, isMetadataOnly: key === metadataKeyOf(resource) };
@@ -130,7 +132,7 @@ export class SharedInformerFactory {
    */
   async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
     const started = [...this.#entries.values()].filter(({ informer }) => informer.isStarted);
-    // Each is awaited on its own: one that is removed meanwhile does not end the wait for the others.
+    // Each is awaited separately, so one that is removed meanwhile does not end the wait for the others.
     await Promise.all(started.map(({ informer }) => waitForCacheSync([informer], options)));
     return new Map(started.map(({ key, informer }) => [key, informer.hasSynced]));
   }
@@ -166,7 +168,7 @@ export class SharedInformerFactory {
     return { informer: informerOf<T>(entry), close, [Symbol.asyncDispose]: close };
   }
 
-  // Atomic: a request from here on gets a new informer.
+  // Atomic: a later request gets a new informer.
   #giveBack(entry: SharedEntry): Promise<void> {
     entry.handles--;
     return entry.handles === 0 && !entry.isKept ? this.#remove(entry) : Promise.resolve();
@@ -191,7 +193,7 @@ export class SharedInformerFactory {
     requireRequest(resource, options);
     return this.#shared(metadataKeyOf(resource), { resource, options }, () => {
       const source = this.#client.listerWatcher(resource, { ...this.#scope(), metadataOnly: true });
-      // Named without its kind, because the received objects have another.
+      // The name is given without the kind, because the received objects have another kind.
       const named = { group: resource.group, version: resource.version, plural: resource.plural };
       return this.#create(resource as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
         ...boundCallbacks(options, requestCallbacks),
@@ -304,13 +306,13 @@ function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T>
   return informerOf<T>(entry);
 }
 
-/** Checked before the lookup, so that a wrong request fails even when the informer exists. */
+/** The request is checked before the lookup, so that a wrong one fails even when the informer exists. */
 function requireRequest(resource: Resource, options: unknown): void {
   requireResource(resource, 'a factory');
   requireOptionsOf('an informer of a factory', options);
 }
 
-/** The resource of the first request decides the kind; a resource with another kind would get wrong objects unnoticed. */
+/** The resource of the first request decides the kind; a resource with another kind would silently get wrong objects. */
 function requireSameKind(first: Resource, resource: Resource): void {
   if (first.kind === resource.kind && first.scope === resource.scope) return;
   const [has, wanted] = [first, resource].map(({ kind, scope }) => `${kind} (${scope})`);

@@ -16,7 +16,9 @@ export interface SharedInformerOptions<T extends KubernetesObject>
    * ignored. Default: the ListerWatcher's resource, or an unnamed one.
    */
   readonly resource?: Pick<Resource, 'group' | 'plural'> & Partial<Pick<Resource, 'version' | 'kind'>>;
-  /** Name of what is listed, for warnings and `onHandlerError`. Default: the resource's, such as "pods" or "deployments.apps". */
+  /**
+   * Name of the listed objects, for warnings and `onHandlerError`. Default: the resource's, such as "pods" or "deployments.apps".
+   */
   readonly name?: string;
   /** Indexes in addition to `namespace`, which always exists. */
   readonly indexers?: Indexers<T>;
@@ -27,7 +29,7 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   /** `delta` (default): collected by object, bounded. `inOrder`: every change, as in client-go since 1.36. */
   readonly fifo?: 'delta' | 'inOrder';
   /**
-   * Whether an object that could not be cached because an index function threw is queued again and tried once a second until it succeeds.
+   * True = an object that could not be cached because an index function threw is queued again and tried once a second until it succeeds.
    * Until then it is not cached, nobody receives it, and `indexer.resourceVersion` does not advance. Its newest state counts. Each attempt
    * is reported to `onHandlerError`. Requires `fifo: 'delta'`. Default false: the object is cached and only missing in that index. Errors
    * of handlers are not retried. Source: RetryOnError of client-go's controller Config, until it was removed.
@@ -35,18 +37,18 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   readonly retryOnError?: boolean;
   /** Receives trouble that no callback of these options handles: see `onWatchError`, `onHandlerError`. Default: process warnings. */
   readonly logger?: Logger;
-  /** Where the informer shows its metrics, and under which name: `new InformerMetrics().named('my-program')`. Default: nowhere. */
+  /** Name under which the informer shows its metrics: `new InformerMetrics().named('my-program')`. Default: it shows none. */
   readonly metrics?: InformerName | undefined;
-  /** Whether changes of cached objects are detected. Default 'off'. */
+  /** Selects whether changes of cached objects are detected. Default 'off'. */
   readonly mutationDetection?: MutationDetection;
   /**
-   * Called with what a handler or an index function threw, or the transform for an event of the watch. `change` is what the handler
-   * received; `name` is what is listed ("pods", "deployments.apps"). Default: a warning with name, change, key and stack, see `logger`.
-   * Errors never stop the informer (I8).
-   * When an index function fails, the object is cached and delivered, but missing in that index. When the transform fails for an event, the
-   * object stays as it was until its next change or a list; a deletion is still a deletion (`isFinalStateUnknown`, with the last cached
-   * state). A transform that throws for one object of a list fails the whole list: that is reported to `onWatchError`, and the list is
-   * retried with backoff, so an informer whose transform always throws never syncs. As in client-go.
+   * Called with errors of handlers, of index functions, and of the transform for an event of the watch. `change` is the change that the
+   * handler received; `name` names the listed objects ("pods", "deployments.apps"). Default: a warning with name, change, key and stack,
+   * see `logger`. Errors never stop the informer (I8). When an index function fails, the object is cached and delivered, but missing in
+   * that index. When the transform fails for an event, the cached object stays unchanged until its next change or a list; a deletion is
+   * still a deletion (`isFinalStateUnknown`, with the last cached state). A transform that throws for one object of a list fails the whole
+   * list: that is reported to `onWatchError`, and the list is retried with backoff, so an informer whose transform always throws never
+   * syncs, as in client-go.
    */
   readonly onHandlerError?: (error: unknown, change: ObjectChange<T> | undefined, name: string) => void;
 }
@@ -54,8 +56,8 @@ export interface SharedInformerOptions<T extends KubernetesObject>
 /** Options of `addEventHandler`. */
 export interface EventHandlerOptions {
   /**
-   * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. A period that cannot be used causes a warning: below
-   * 1000, shorter than the period of an informer that has started, or on an informer without resyncs.
+   * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. An unusable period causes a warning: one below 1000,
+   * one shorter than the period of an informer that has started, and any on an informer without resyncs.
    */
   readonly resyncMs?: number;
 }

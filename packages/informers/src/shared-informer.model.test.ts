@@ -35,7 +35,9 @@ const step = fc.oneof(
 const versions = (objects: Iterable<Pod>): string[] =>
   [...objects].map(({ metadata }) => `${metadata?.name}@${metadata?.resourceVersion}`).sort();
 
-/** Models the belief of a consumer that knows only what it received, and records events that make no sense to it. */
+/**
+ * Models the belief of a consumer that knows only the changes it received, and records events that make no sense to it.
+ */
 class Believer {
   readonly objects = new Map<string, Pod>();
   readonly complaints: string[] = [];
@@ -94,7 +96,7 @@ class World {
   readonly loop = new Believer();
   /** Consumers that joined during the run and are still there, and how each leaves. */
   readonly late: { readonly believer: Believer; readonly leave: () => void }[] = [];
-  /** What consumers believed when they left: nothing may reach them any more. */
+  /** The beliefs of consumers when they left; no later event may reach them. */
   readonly left: { readonly believer: Believer; readonly believed: readonly string[] }[] = [];
   readonly #waitingInside: string[] = [];
 
@@ -106,7 +108,7 @@ class World {
       ...options,
     });
     this.informer.addEventHandler(handlerOf(this.handler));
-    // Registered between the others; it adds consumers inside a delivery.
+    // This handler is registered between the others; it adds consumers inside a delivery.
     this.informer.addEventHandler({
       onAdd: () => this.#joinInside(),
       onUpdate: () => this.#joinInside(),

@@ -39,7 +39,7 @@ const describePod = (object: Pod | DeletedFinalStateUnknown<TestPod>): string =>
     ? `†${object.key}`
     : `${object.metadata?.name}@${object.metadata?.resourceVersion}`;
 
-/** Records what it receives. */
+/** Records all calls. */
 function recorder(): ResourceEventHandler<TestPod> & { readonly calls: string[] } {
   const calls: string[] = [];
   return {

@@ -50,15 +50,15 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly status$: Observable<ReflectorStatus>;
   /**
    * Shared: one list and watch for all. A subscriber gets the present objects, then `synced`, then changes (without resyncs). Never errors.
-   * Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; slow ones should use `events` or
-   * {@link conflateByKey}. An error that a subscriber throws is an uncaught exception, as usual in RxJS; it reaches neither the informer nor other
+   * Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; slow subscribers should use `events` or {@link
+   * conflateByKey}. An error that a subscriber throws is an uncaught exception, as usual in RxJS; it reaches neither the informer nor other
    * subscribers, nor `onHandlerError`.
    */
   readonly events$: Observable<InformerEvent<T>>;
 
   readonly #options: SharedInformerOptions<T>;
   readonly #clock: NonNullable<ReflectorOptions['clock']>;
-  /** Name of what is listed, for texts: "pods", "deployments.apps". */
+  /** Name of the listed objects, for texts: "pods", "deployments.apps". */
   readonly #name: string;
   readonly #warn: Warn;
   readonly #fifo: Fifo<T>;
@@ -138,7 +138,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#distributor.synced.isDone;
   }
 
-  /** Resolves to true when it has synced, to false when it was closed first. Never rejects. */
+  /** Resolves to true once it has synced, to false if it was closed first. Never rejects. */
   whenSynced(): Promise<boolean> {
     return this.#distributor.synced.promise;
   }

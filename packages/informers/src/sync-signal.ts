@@ -3,7 +3,7 @@
 /** Something that waitForCacheSync can wait for: an informer, or the registration of a handler. */
 export interface Syncable {
   readonly hasSynced: boolean;
-  /** Resolves to true when it has synced, to false when it was closed first. Never rejects. */
+  /** Resolves to true once it has synced, to false if it was closed first. Never rejects. */
   whenSynced(): Promise<boolean>;
 }
 

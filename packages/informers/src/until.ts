@@ -33,7 +33,10 @@ export interface UntilOptions {
   readonly clock?: Clock;
 }
 
-/** The timeout passed, the signal aborted (`cause` says which), or the stream completed before all conditions were met. */
+/**
+ * The error for a wait that ended early: the timeout passed, the signal aborted (`cause` says which), or the stream completed before all
+ * conditions were met.
+ */
 export class UntilInterruptedError extends Error {
   /** The last event received; undefined when there was none. */
   readonly lastEvent: unknown;
@@ -47,8 +50,8 @@ export class UntilInterruptedError extends Error {
 
 /**
  * Resolves to the event that met the last condition, and unsubscribes; resolves to undefined at once without conditions. Conditions are met
- * in turn, and the next one is first asked about the same event. Rejects with the stream's error, with what a condition throws, with
- * {@link UntilInterruptedError}, and with TypeError on a bad argument.
+ * one after the other, and the next one is first tested on the same event. Rejects with the stream's error, with the error of a condition,
+ * with {@link UntilInterruptedError}, and with TypeError on a bad argument.
  */
 export async function until<E>(
   events: Observable<E>,
@@ -90,8 +93,8 @@ export interface UntilWithSyncOptions<T extends KubernetesObject> extends UntilO
 }
 
 /**
- * Like {@link until}, over its own informer, which survives trouble with watches: existing objects come first, as additions. Resolves to
- * undefined when the precondition holds. Rejects as {@link until} does.
+ * Like {@link until}, over its own informer, which survives broken watches. Existing objects come first, as additions. Resolves to
+ * undefined when the precondition holds. Rejects like {@link until}.
  *
  * @example
  * ```ts

@@ -1,19 +1,19 @@
-// The versions that travel through a FIFO beside its entries: one is reached when all entries queued before it are popped.
-// Used by DeltaFifo and InOrderFifo. Source: Bookmark and ReplacedAll of client-go's RealFIFO, without entries of their own,
-// because a keyed queue pops changes in another order than they came.
+// The versions that travel through a FIFO together with its entries: a version is reached when all entries queued before it are popped.
+// Used by DeltaFifo and InOrderFifo. Source: Bookmark and ReplacedAll of client-go's RealFIFO, without separate entries, because a keyed
+// queue does not pop changes in order of arrival.
 
 /** Versions are reached in the order in which they were noted; several between two entries count as one. */
 export class VersionTrail {
   #reached = '';
   #queued = 0;
   #popped = 0;
-  // Invariant: keyed by the number of entries that must be popped, each above #popped; the newest is kept separately, because usually it is
+  // Invariant: the keys are numbers of entries that must be popped, each above #popped. The newest is kept separately, because it is usually
   // the only one.
   readonly #ahead = new Map<number, string>();
   #newest = '';
   #newestAt = 0;
 
-  /** Version up to which everything received is popped; "" = none yet. */
+  /** Version up to which all received changes are popped; "" = none yet. */
   get reached(): string {
     return this.#reached;
   }

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => informer.close());
 
-/** Returns what a promise has settled to by now. */
+/** Returns the present state of a promise. */
 async function stateOf(promise: Promise<boolean>): Promise<boolean | 'pending'> {
   await settle();
   return Promise.race([promise, Promise.resolve('pending' as const)]);

@@ -1,4 +1,4 @@
-// Makes elements. Texts are set as text, so nothing that a server says becomes markup.
+// Makes elements. Texts are set as text, so text from a server never becomes markup.
 
 type Child = Node | string | undefined;
 type Attributes = Readonly<Record<string, string | ((event: Event) => void) | undefined>>;
@@ -20,7 +20,7 @@ export function byId(id: string): HTMLElement {
   return element;
 }
 
-/** Replaces what an element holds, and gives the focus back to the element with the same data-focus. */
+/** Replaces the content of an element, and gives the focus back to the element with the same data-focus. */
 export function replace(parent: HTMLElement, ...children: readonly Node[]): void {
   const focused = document.activeElement;
   const name = parent.contains(focused) ? focused?.getAttribute('data-focus') : undefined;
@@ -36,7 +36,7 @@ export interface Column<T> {
   readonly isNumber?: boolean;
 }
 
-/** Returns a table that scrolls by itself where it is too wide, or a sentence where it has no rows. */
+/** Returns a table that scrolls by itself if it is too wide, or a sentence if it has no rows. */
 export function table<T>(caption: string, rows: readonly T[], columns: readonly Column<T>[]): HTMLElement {
   if (rows.length === 0) return h('p', { class: 'soft' }, `${caption}: none.`);
   const head = columns.map(({ title, isNumber }) =>

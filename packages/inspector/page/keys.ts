@@ -1,4 +1,4 @@
-// Shows single keys: a search over the keys of a controller, and everything that is known of one of them.
+// Shows single keys: a search over the keys of a controller, and all data about one of them.
 import type {
   KeyDocument,
   KeyList,
@@ -12,7 +12,7 @@ import { byId, h, replace, table } from './dom.ts';
 import { count, duration, time } from './format.ts';
 import { read } from './stream.ts';
 
-/** Returns a button that opens what is known of a key. */
+/** Returns a button that opens the data about a key. */
 export function keyButton(controller: string, key: string): HTMLElement {
   const open = (): void => void openKey(controller, key);
   return h('button', { class: 'link', type: 'button', click: open, 'data-focus': `${controller} ${key}` }, key);
@@ -115,7 +115,7 @@ function causeText({ type, object }: WakeCause): string {
 }
 
 function writeList({ writes: { items, more } }: RunItem): HTMLElement {
-  // Earlier runs that succeeded keep the number alone.
+  // Earlier runs that succeeded keep only the number.
   return items.length === 0
     ? h('span', { class: 'soft' }, more > 0 ? `${count(more)}, not kept` : 'nothing')
     : list(items.map(writeText), more);

@@ -38,14 +38,14 @@ function drawSections(sections: Sections): void {
   if (sections.queues === undefined) return;
   const { items } = sections.queues;
   const controllers = items.filter(({ hidesKeys }) => !hidesKeys).map(({ controller }) => controller);
-  // A form in use is left alone.
+  // A form in use is not changed.
   if (controllers.join() !== searched)
     byId('search').replaceChildren(h('h3', {}, 'Find a key'), keySearch(controllers));
   searched = controllers.join();
   tellFailing(items.filter(({ failing }) => failing.total > 0).length);
 }
 
-/** Read aloud, so it changes only with the number of controllers. */
+/** The text is read aloud, so it changes only with the number of controllers. */
 function tellFailing(failing: number): void {
   const text =
     failing === 0 ? '' : `⚠ ${count(failing)} ${failing === 1 ? 'controller has' : 'controllers have'} failing keys.`;

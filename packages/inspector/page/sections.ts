@@ -72,7 +72,7 @@ function drawInformers({ items, total }: NonNullable<Sections['informers']>): re
       cell: ({ estimatedBytes }) => (estimatedBytes === undefined ? '–' : bytes(estimatedBytes)),
       isNumber: true,
     },
-    { title: 'Heard of the server', cell: ({ heardAt }) => time(heardAt) },
+    { title: 'Last heard from the server', cell: ({ heardAt }) => time(heardAt) },
     { title: 'Version', cell: ({ resourceVersion }) => resourceVersion },
     { title: 'Relists', cell: ({ relists }) => count(relists), isNumber: true },
     { title: 'Handler errors', cell: ({ handlerErrors }) => count(handlerErrors), isNumber: true },
@@ -102,7 +102,7 @@ function drawQueue(queue: QueueSection): readonly HTMLElement[] {
       table(named('failing keys', failing), failing.items, [
         { title: 'Key', cell: key },
         { title: 'Failures in a row', cell: (item) => count(item.failures), isNumber: true },
-        { title: 'Fails since', cell: (item) => time(item.since) },
+        { title: 'Failing since', cell: (item) => time(item.since) },
         due,
         { title: 'Last error', cell: ({ error }) => problem(error) },
       ]),

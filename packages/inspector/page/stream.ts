@@ -33,7 +33,7 @@ export interface StreamSink {
   onStatus(text: string, isLive: boolean): void;
 }
 
-/** Follows the process for ever. */
+/** Follows the process forever. */
 export async function follow(sink: StreamSink): Promise<never> {
   for (;;) {
     try {
@@ -57,7 +57,7 @@ async function readEvents(body: ReadableStream<Uint8Array>, sink: StreamSink): P
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    // A large event comes in many pieces: only the last one can end it.
+    // A large event arrives in many pieces, and only the last one can end it.
     const events = decoder.decode(value, { stream: true }).split('\n\n');
     for (const end of events.slice(0, -1)) {
       take([...parts, end].join(''), sink);

@@ -1,20 +1,20 @@
-// HostPolicy decides whom a listener of the inspector answers. A page of another site can make a browser send requests here under a name
-// that its owner points at 127.0.0.1 (DNS rebinding), so the Host header has to be a name that nobody can point elsewhere.
+// HostPolicy decides which requests a listener of the inspector answers. A page of another site can make a browser send requests here under
+// a name that its owner points at 127.0.0.1 (DNS rebinding), so the Host header must be a name that nobody can redirect.
 import { isIP } from 'node:net';
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 export interface HostPolicy {
-  /** The address that was asked for explicitly; undefined = loopback alone. */
+  /** The explicitly requested address; undefined = only loopback. */
   readonly host: string | undefined;
 }
 
-/** Returns why a request with this Host header is refused; undefined = it is not. */
+/** Returns the reason why a request with this Host header is refused; undefined = it is not. */
 export function hostProblem(header: string | undefined, { host }: HostPolicy): string | undefined {
   const name = nameOf(header ?? '');
   if (loopbackNames.has(name)) return undefined;
   const own = host === undefined ? undefined : bracketed(host.toLowerCase());
-  // An address cannot be pointed elsewhere. It is answered where somebody asked for more than loopback.
+  // An address cannot be redirected. It is accepted if more than loopback was requested.
   if (own !== undefined && (name === own || isIP(name.replace(/^\[|\]$/g, '')) !== 0)) return undefined;
   return 'the inspector answers to localhost and 127.0.0.1 alone: a Host header with another name is refused';
 }
@@ -25,12 +25,12 @@ export function isLoopback(address: string | undefined): boolean {
   return address === '::1' || /^(?:::ffff:)?127\./.test(address);
 }
 
-/** Headers that a proxy adds to what it hands on. */
+/** Headers that a proxy adds to requests that it passes on. */
 const proxyHeader = /^(?:forwarded|via|x-real-ip|x-forwarded-.*|x-envoy-.*)$/;
 
 /**
- * Returns why a request that a proxy has handed on is refused; undefined = it is not. A proxy on this machine is as near as its user, but those
- * behind it are not. One that adds no header cannot be told from a user. Where more than loopback was asked for, a proxy is no matter.
+ * Returns the reason to refuse a request that a proxy has passed on; undefined = it is not refused. A proxy on this machine is local, but
+ * its clients may not be. A proxy that adds no header cannot be detected. If more than loopback was requested, proxies are allowed.
  */
 export function proxyProblem(headers: Readonly<Record<string, unknown>>, { host }: HostPolicy): string | undefined {
   if (host !== undefined && host !== 'localhost' && !isLoopback(host)) return undefined;

@@ -1,6 +1,6 @@
 // Documents
 
-// For what is inspected
+// Exports for inspected processes
 export { type Inspection, InspectionError, numberOf, someOf } from './inspection.ts';
 // Serving
 export { InspectorHandler, type InspectorHandlerOptions } from './inspector-handler.ts';

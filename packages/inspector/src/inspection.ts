@@ -1,13 +1,13 @@
-// Inspection is the port between the inspector and what it shows: a manager or a server implements it. Asked by
+// Inspection is the port between the inspector and its subject: a manager or a server implements it. Used by
 // inspector-feed.ts and inspector-routes.ts.
 import type { Sections } from './overview.ts';
 
-/** What the inspector asks of a manager or a server; they implement it. */
+/** The data that the inspector reads from a manager or a server, which implement it. */
 export interface Inspection {
   readonly subject: 'manager' | 'server';
   /** The controllers of a manager, or the address of a server. */
   readonly name: string;
-  /** Returns what happens now, whatever its size in a few milliseconds. Called once a second at most. */
+  /** Returns the present state within a few milliseconds, whatever its size. Called at most once a second. */
   sections(): Sections | Promise<Sections>;
   /**
    * Makers of further documents by name: "keys" is served at /inspect/v1/keys. Each gets the query, and throws {@link InspectionError} for
@@ -16,7 +16,7 @@ export interface Inspection {
   readonly documents: Readonly<Record<string, (query: URLSearchParams) => unknown>>;
 }
 
-/** What was asked for cannot be answered: 400 a bad query, 404 not there, 429 too many who watch. */
+/** The error for a request that cannot be answered: 400 a bad query, 404 not found, 429 too many watchers. */
 export class InspectionError extends Error {
   readonly code: 400 | 404 | 429;
 
@@ -43,7 +43,10 @@ export function someOf<T>(
   return { total, items };
 }
 
-/** Reads a whole number of a query. Throws {@link InspectionError} 400 for a text that is none in these bounds. */
+/**
+ * Reads a whole number of a query. Throws {@link InspectionError} 400 for text that is not a number within these
+ * bounds.
+ */
 export function numberOf(
   query: URLSearchParams,
   name: string,

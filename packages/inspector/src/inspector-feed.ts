@@ -1,11 +1,11 @@
-// InspectorFeed takes snapshots of an inspection and streams what changes, as server-sent events. All watchers share one snapshot a
-// second; none is taken while nobody looks. Used by inspector-routes.ts.
+// InspectorFeed takes snapshots of an inspection and streams changes, as server-sent events. All watchers share one snapshot a second; none
+// is taken while nobody watches. Used by inspector-routes.ts.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { type Inspection, InspectionError } from './inspection.ts';
 import { inspectorApiVersion, type SectionName, type Sections } from './overview.ts';
 
-/** Least time between two snapshots, in milliseconds. */
+/** Minimum time between two snapshots, in milliseconds. */
 const paceMs = 1000;
 /** Snapshots without a change after which watchers get a sign of life, so that a connection that is gone is noticed. */
 const quietPaces = 15;
@@ -42,7 +42,7 @@ export class InspectorFeed {
   readonly #waiting = new Set<(wake: Wake) => void>();
   #cancelTimer: CancelTimer | undefined;
   #quiet = 0;
-  /** The generation of which all waiting watchers know. */
+  /** The generation that all waiting watchers know. */
   #told = 0;
   #isClosed = false;
 
@@ -63,7 +63,7 @@ export class InspectorFeed {
 
   /**
    * Streams `overview` events with everything and `change` events with the sections that differ. Nothing is queued: a reader that comes
-   * back after several changes gets everything anew. Ends on close and when the signal aborts. Throws InspectionError 429 for too many.
+   * back after several changes gets everything again. Ends on close and when the signal aborts. Throws InspectionError 429 for too many.
    */
   async *watch(signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#watchers >= maxWatchers)
@@ -132,7 +132,7 @@ export class InspectorFeed {
 
   #tick(): void {
     this.#cancelTimer = undefined;
-    // After an error each watcher asks again and fails with the same one.
+    // After an error each watcher asks again and fails with the same error.
     this.#present().then(
       ({ generation }) => this.#tell(generation),
       () => this.#wake('changed'),

@@ -1,4 +1,4 @@
-// InspectorHandler answers HTTP requests for the inspector: it checks who asks, and sends what inspector-routes.ts says. Used by
+// InspectorHandler answers HTTP requests for the inspector: it checks the caller, and sends the answers of inspector-routes.ts. Used by
 // inspector-listener.ts, and by the server of /metrics of a manager.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -7,13 +7,13 @@ import { type HostPolicy, hostProblem, isLoopback, proxyProblem } from './host-p
 import { InspectionError } from './inspection.ts';
 import { type InspectorAnswer, type InspectorRoutes, inspectorHeaders, inspectorRoot } from './inspector-routes.ts';
 
-/** How long a stream may take nothing before its connection is cut, in milliseconds. */
+/** Time for which a stream may take nothing before its connection is cut, in milliseconds. */
 const stallMs = 10_000;
 
 /** Options of an {@link InspectorHandler}. */
 export interface InspectorHandlerOptions extends HostPolicy {
   readonly routes: InspectorRoutes;
-  /** Bearer token that documents need; the page needs none. Undefined = no token. */
+  /** Bearer token that documents require; the page requires none. Undefined = no token. */
   readonly token: string | undefined;
   readonly clock: Clock;
 }
@@ -50,7 +50,7 @@ export class InspectorHandler {
     } catch (error) {
       if (response.headersSent) response.destroy();
       else if (error instanceof InspectionError) refuse(response, { status: error.code, text: error.message });
-      // What failed may quote what it read.
+      // The error may quote data that it read.
       else refuse(response, { status: 500, text: 'the inspector failed' });
     }
   }
@@ -75,7 +75,7 @@ export class InspectorHandler {
       return;
     }
     const pieces = body[Symbol.asyncIterator]();
-    // Taken before the head is sent: a stream that is refused is still a plain answer.
+    // The first piece is taken before the head is sent, so that a refused stream still becomes a plain answer.
     let piece = await pieces.next();
     if (response.destroyed) return void (await pieces.return?.());
     response.writeHead(200, { 'Content-Type': contentType });

@@ -1,4 +1,4 @@
-// InspectorListener serves the inspector over plain HTTP at an address of its own, loopback unless another is asked for.
+// InspectorListener serves the inspector over plain HTTP at a separate address, loopback unless another is requested.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '@kapstan/api';
@@ -11,18 +11,18 @@ export interface InspectorListenerOptions {
   readonly port: number;
   /** Undefined = 127.0.0.1. */
   readonly host: string | undefined;
-  /** Bearer token that documents need. Undefined = none. */
+  /** Bearer token that documents require. Undefined = none. */
   readonly token: string | undefined;
   readonly routes: InspectorRoutes;
   readonly clock: Clock;
 }
 
-/** A server of the inspector at an address of its own. */
+/** A server of the inspector at a separate address. */
 export interface InspectorListener {
   readonly port: number;
-  /** What a browser opens. The token, if there is one, is in its fragment, which browsers do not send. */
+  /** URL for a browser. The token, if there is one, is in its fragment, which browsers do not send. */
   readonly url: string;
-  /** Also ends streams. Idempotent. */
+  /** Ends the server and its streams. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export async function startInspectorListener(options: InspectorListenerOptions):
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?', 1);
     if (handler.handles(path)) return void handler.serve(request, response);
-    // Whoever opens the address without a path looks for the page.
+    // A user who opens the address without a path wants the page.
     response.writeHead(path === '/' ? 302 : 404, path === '/' ? { Location: `${inspectorRoot}/` } : {});
     response.end();
   });

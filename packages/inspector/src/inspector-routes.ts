@@ -31,7 +31,7 @@ export interface InspectorRoutesOptions {
 export const inspectorRoot = '/inspect';
 const versionRoot = `${inspectorRoot}/v1`;
 
-/** Headers of every answer: nothing is cached, embedded, or loaded from elsewhere, and no script but the page's own runs. */
+/** Headers of every answer: nothing is cached, embedded, or loaded from elsewhere, and only the page's own script runs. */
 export const inspectorHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': [
@@ -39,7 +39,7 @@ export const inspectorHeaders: Readonly<Record<string, string>> = {
     `script-src '${pageScriptHash}'`,
     `style-src '${pageStyleHash}'`,
     "connect-src 'self'",
-    // The empty icon, so that browsers do not ask for one.
+    // An empty icon, so that browsers do not request one.
     'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
@@ -71,12 +71,12 @@ export class InspectorRoutes {
     return [inspectorRoot, versionRoot, ...documents.map((name) => `${versionRoot}/${name}`)];
   }
 
-  /** True for the page itself, which says nothing about the process. */
+  /** True for the page itself, which contains no data about the process. */
   isPage(path: string): boolean {
     return path === inspectorRoot || path === `${inspectorRoot}/`;
   }
 
-  /** Rejects with {@link InspectionError} where there is no answer. */
+  /** Rejects with {@link InspectionError} if there is no answer. */
   async answer({ path, query, signal }: InspectorRequest): Promise<InspectorAnswer> {
     if (this.isPage(path)) return { contentType: 'text/html; charset=utf-8', body: encoder.encode(inspectorPage) };
     const bare = path.endsWith('/') ? path.slice(0, -1) : path;

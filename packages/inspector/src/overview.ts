@@ -1,7 +1,7 @@
-// Overview: what a manager or a server does now, as the inspector shows it. These types are the contract of
-// /inspect/v1/overview and /inspect/v1/live; run-documents.ts has those of one key.
+// Overview: the present activity of a manager or a server, as the inspector shows it. These types are the contract of
+// /inspect/v1/overview and /inspect/v1/live; run-documents.ts has the types for one key.
 
-/** The version of every document below /inspect/v1/. Members may be added to a version; none changes or goes. */
+/** The version of every document below /inspect/v1/. Members may be added to a version; none changes or is removed. */
 export const inspectorApiVersion = 'inspector.kapstan.dev/v1';
 
 /** The first of many: `items` has at most as many as the document allows, `total` counts all. */
@@ -12,7 +12,7 @@ export interface Some<T> {
 
 /**
  * Times end in `At` and are milliseconds since 1970; durations end in `Ms`. Sections that the process does not have are absent. No section
- * has a value of an object, a label or an annotation, nor a name of a Secret.
+ * contains values of objects, labels, annotations, or names of Secrets.
  */
 export interface Overview {
   readonly apiVersion: typeof inspectorApiVersion;
@@ -50,16 +50,16 @@ export interface InformerSection {
   /** Absent = all namespaces. */
   readonly namespace?: string | undefined;
   readonly phase: string;
-  /** When the phase began. */
+  /** The time when the phase began. */
   readonly since: number;
   readonly hasSynced: boolean;
   readonly objects: number;
-  /** Size of the objects as JSON, estimated from a few of them. Absent for a server, whose watch caches tell it. */
+  /** Size of the objects as JSON, estimated from a few of them. Absent for a server, whose watch caches report it. */
   readonly estimatedBytes?: number | undefined;
   readonly resourceVersion: string;
-  /** When the watch last delivered an event or a bookmark; absent without a watch. */
+  /** Time of the watch's last event or bookmark; absent without a watch. */
   readonly heardAt?: number | undefined;
-  /** Whole lists after the first one. */
+  /** Number of whole lists after the first one. */
   readonly relists: number;
   /** Failed calls of handlers, index functions and the transform. */
   readonly handlerErrors: number;
@@ -71,9 +71,9 @@ export interface QueueSection {
   readonly controller: string;
   readonly kind: string;
   readonly workers: number;
-  /** True = its keys are names of Secrets, so none is shown. */
+  /** True = its keys are names of Secrets, so they are not shown. */
   readonly hidesKeys: boolean;
-  /** Runs that have ended, and those that failed. */
+  /** Numbers of runs that have ended, and of those that failed. */
   readonly runs: number;
   readonly failures: number;
   /** Keys that wait for a worker, the oldest first. */
@@ -82,7 +82,7 @@ export interface QueueSection {
   readonly running: Some<KeySince>;
   /** Keys that come back later, the next first. */
   readonly delayed: Some<KeyDue>;
-  /** Keys whose last run failed, the longest failing first. */
+  /** Keys whose last run failed, starting with the one that has failed longest. */
   readonly failing: Some<FailingKey>;
 }
 
@@ -101,7 +101,7 @@ export interface KeyDue {
 /** A key whose last runs failed. */
 export interface FailingKey {
   readonly key: string;
-  /** When the first failure in a row ended. */
+  /** The time when the first failure in a row ended. */
   readonly since: number;
   /** Failures in a row. */
   readonly failures: number;
@@ -133,10 +133,10 @@ export interface ElectionSection {
 export interface LoopSection {
   readonly name: string;
   readonly phase: 'syncing' | 'running' | 'down';
-  /** How often it was started again after it ended unexpectedly. */
+  /** Number of restarts after an unexpected end. */
   readonly restarts: number;
   readonly queues: readonly LoopQueueSection[];
-  /** Why it last ended unexpectedly, also once it runs again. */
+  /** The reason for its last unexpected end, kept even when it runs again. */
   readonly lastError?: string | undefined;
 }
 
@@ -147,12 +147,12 @@ export interface LoopQueueSection {
   readonly waiting: number;
   readonly running: number;
   readonly delayed: number;
-  /** Runs that have ended since the loop started, and those that failed. */
+  /** Numbers of runs that have ended since the loop started, and of those that failed. */
   readonly runs: number;
   readonly failures: number;
-  /** When the longest run under way began. */
+  /** The start of the longest current run. */
   readonly runningSince?: number | undefined;
-  /** When the next key comes back. */
+  /** The time when the next key comes back. */
   readonly nextDueAt?: number | undefined;
 }
 
@@ -201,11 +201,11 @@ export interface BehindWatch {
   readonly resource: string;
   readonly waitingEvents: number;
   readonly waitingBytes: number;
-  /** Since when the socket takes nothing; absent = it takes what it gets. */
+  /** The time since which the socket takes nothing; absent = it takes bytes. */
   readonly blockedAt?: number | undefined;
 }
 
-/** What a server answers now, and what took long. */
+/** The present requests of a server, and slow ones. */
 export interface RequestSection {
   readonly underWay: Some<RequestItem>;
   /** Requests of half a second or more, the last one first. `total` counts all since the start. */
@@ -215,10 +215,10 @@ export interface RequestSection {
 /** A request of the server, under way or slow. */
 export interface RequestItem {
   readonly verb: string;
-  /** "deployments.apps/scale", or the path of what is no resource. */
+  /** "deployments.apps/scale", or the path when it is not a resource. */
   readonly resource: string;
   readonly namespace: string;
-  /** "" where the name is not shown or there is none. */
+  /** "" when the name is hidden or there is none. */
   readonly name: string;
   readonly user: string;
   readonly startedAt: number;

@@ -1,20 +1,20 @@
-// The documents of single keys: what woke them, what their runs wrote, how they ended. The contract of
+// The documents about single keys: the causes, writes and outcomes of their runs. They are the contract of
 // /inspect/v1/keys and /inspect/v1/key; a manager makes them.
 import type { inspectorApiVersion } from './overview.ts';
 
-/** One page of the keys that a controller has worked on lately. */
+/** One page of the keys that a controller has processed lately. */
 export interface KeyList {
   readonly apiVersion: typeof inspectorApiVersion;
   readonly kind: 'KeyList';
   readonly controller: string;
-  /** Keys that match, in all pages. */
+  /** Number of matching keys in all pages. */
   readonly total: number;
   readonly items: readonly KeySummary[];
-  /** What `continue` takes to get the next page; absent on the last one. */
+  /** Value of `continue` for the next page; absent on the last one. */
   readonly continue?: string | undefined;
 }
 
-/** What a key does now. */
+/** The present state of a key. */
 export type KeyState = 'running' | 'waiting' | 'delayed' | 'idle';
 
 /** A key in a list of keys. */
@@ -26,25 +26,25 @@ export interface KeySummary {
   readonly lastRun?: Pick<RunItem, 'startedAt' | 'durationMs' | 'result'> | undefined;
 }
 
-/** Everything that is known of one key. */
+/** All data about one key. */
 export interface KeyDocument {
   readonly apiVersion: typeof inspectorApiVersion;
   readonly kind: 'Key';
   readonly controller: string;
   readonly key: string;
   readonly state: KeyState;
-  /** Since when it waits or is worked on. */
+  /** The time since which the key waits or is in work. */
   readonly since?: number | undefined;
-  /** When it comes back. */
+  /** The time at which the key comes back. */
   readonly dueAt?: number | undefined;
   readonly failures: number;
-  /** What woke it since its last run began. */
+  /** The causes that woke it since its last run began. */
   readonly pending: WakeCauses;
   /** The last one first. */
   readonly runs: readonly RunItem[];
 }
 
-/** A run of a key: what woke it, what it wrote, how it ended. */
+/** A run of a key: its causes, writes and outcome. */
 export interface RunItem {
   readonly startedAt: number;
   readonly durationMs?: number | undefined;
@@ -60,17 +60,17 @@ export interface RunItem {
   readonly writes: RunWrites;
 }
 
-/** The first causes; `more` counts the others. None at all = the key was too far back in the queue for its cause to be kept. */
+/** The first causes; `more` counts the others. No causes = the key was too far back in the queue for its cause to be kept. */
 export interface WakeCauses {
   readonly items: readonly WakeCause[];
   readonly more: number;
 }
 
-/** Why a key was added to the queue. */
+/** The reason why a key was added to the queue. */
 export interface WakeCause {
   /**
-   * `listed`: it was there at the start. `resync`: an update that changed nothing. `trigger`: a value of an observable of the program.
-   * `retry`: the last run failed and was tried again, which no run that gave up is. `requeueAfter` and `requeue`: the last run asked for it.
+   * `listed`: it existed at the start. `resync`: an update that changed nothing. `trigger`: a value of an observable of the program.
+   * `retry`: the last run failed and is tried again, unless it gave up for good. `requeueAfter` and `requeue`: the last run requested it.
    */
   readonly type:
     | 'listed'
@@ -83,7 +83,7 @@ export interface WakeCause {
     | 'requeueAfter'
     | 'requeue';
   readonly at: number;
-  /** The object that changed. Absent for timers, resyncs and the like. */
+  /** The object that changed. Absent for timers, resyncs and other causes without one. */
   readonly object?: ChangedObject | undefined;
 }
 
@@ -96,7 +96,9 @@ export interface ChangedObject {
   /** Versions before and after; "" where there is none. */
   readonly oldVersion: string;
   readonly newVersion: string;
-  /** How the change led to the key: it is the object itself, it is owned by it, or a function of the program names it. */
+  /**
+   * Says how the change led to the key: the object itself changed, it owns the changed object, or a function of the program maps to it.
+   */
   readonly through: 'itself' | 'owner' | 'mapping';
 }
 

@@ -1,6 +1,6 @@
-// Writes facts/rbacpolicy.json: the roles and bindings that a kube-apiserver makes for itself, as a running one has them.
-// Run by hand for a new release: node packages/kinds/scripts/fetch-rbac-policy.mjs --server URL --token TOKEN [--insecure]
-// The server should run without controllers; rules that they gather (aggregationRule) are left out all the same.
+// Writes facts/rbacpolicy.json: the roles and bindings that a kube-apiserver makes for itself, as read from a running one. Run it by hand
+// for a new release: node packages/kinds/scripts/fetch-rbac-policy.mjs --server URL --token TOKEN [--insecure] The server should run
+// without controllers; rules that controllers gather (aggregationRule) are left out anyway.
 import { writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
-// Writes src/generated/<group>/<version>.ts from facts/: the types of every kind and a token for every resource.
-// Run by hand after facts/ changed: node packages/kinds/scripts/generate-kinds.mjs
+// Writes src/generated/<group>/<version>.ts from facts/: the types of every kind and a token for every resource. Run it
+// by hand after a change of facts/: node packages/kinds/scripts/generate-kinds.mjs
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../', import.meta.url);
@@ -7,7 +7,7 @@ const facts = (name) => JSON.parse(readFileSync(new URL(`facts/${name}.json`, ro
 const schemas = facts('schemas');
 const discovery = facts('discovery');
 
-/** Definitions whose type is not the object of their fields. */
+/** Definitions whose type is not an object with their fields. */
 const handWritten = {
   'machinery/util.intstr.IntOrString': 'number | string',
   'machinery/api.resource.Quantity': 'string | number',

@@ -1,8 +1,8 @@
-// Writes what Kubernetes says of its types and query parameters: packages/kinds/dist/descriptions.json (all),
-// column-descriptions.json beside it (those of columns in Tables), and packages/apiserver/dist/meta-descriptions.json (those
-// that every API server needs). They are taken from the declarations of @kubernetes/client-node 2, which is installed as
-// client-node-2 for them alone: it runs on Node 22 and later, its declarations are read on any. Part of the build; nothing
-// of it is in the repository. Without the dependency it writes nothing, and the server says less.
+// Writes Kubernetes' descriptions of its types and query parameters: packages/kinds/dist/descriptions.json (all), column-descriptions.json
+// next to it (for columns in Tables), and packages/apiserver/dist/meta-descriptions.json (for every API server). They are taken from the
+// declarations of @kubernetes/client-node 2, which is installed as client-node-2 only for this. The package runs on Node 22 and later, but
+// its declarations can be read on any version. This script is part of the build, and its output is not in the repository. Without the
+// dependency it writes nothing, and the server's documents have fewer descriptions.
 //   node packages/kinds/scripts/write-descriptions.mjs [kinds|apiserver]
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -38,7 +38,7 @@ function textOf(comment) {
     .replaceAll(openers, '\n\n');
 }
 
-/** The declarations say this of every member of the type IntOrString, in place of what the member is for. */
+/** The declarations have this text for every member of the type IntOrString, instead of the purpose of the member. */
 const saysItsType = (text) => text.startsWith('IntOrString is a type that');
 
 /** Name in TypeScript → name in JSON, where they differ. */
@@ -47,7 +47,7 @@ function jsonNames(program) {
   return new Map([...pairs].map(([, name, baseName]) => [name, baseName]));
 }
 
-/** What one class declares: the text of the type, and those of its members. */
+/** The declarations of one class: the text of the type, and the texts of its members. */
 function readModel(folder, name) {
   const declared = readFileSync(join(folder, 'models', `${name}.d.ts`), 'utf8');
   const at = declared.indexOf('export declare class');
@@ -65,7 +65,7 @@ function readModel(folder, name) {
 
 const capital = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
-/** Names that the class of a definition may have: that of its version and kind; where groups share that, with the group before. */
+/** Names that the class of a definition may have: its version and kind, with the group in front if several groups share them. */
 function classNames(definition) {
   const [path, version, kind] = definition.split('.').slice(-3);
   const group = path.slice(path.lastIndexOf('/') + 1);
@@ -103,7 +103,7 @@ function readDescriptions(folder) {
 const entities = { quot: '"', '#39': "'", '#x60': '`', '#x3D': '=', lt: '<', gt: '>', amp: '&' };
 const plain = (text) => text.replaceAll(/\\?&(quot|#39|#x60|#x3D|lt|gt|amp);/g, (_, name) => entities[name]);
 
-/** What operations say of a parameter: text → how many say so. */
+/** Texts about a parameter in the operations: text → number of operations with it. */
 class Sayings {
   #counts = new Map();
 
@@ -113,14 +113,14 @@ class Sayings {
     this.#counts.set(name, texts);
   }
 
-  /** Of each parameter what most say. */
+  /** Returns the most frequent text of each parameter. */
   mostSaid() {
     const most = (texts) => [...texts].sort(([, a], [, b]) => b - a)[0][0];
     return Object.fromEntries([...this.#counts].map(([name, texts]) => [name, most(texts)]));
   }
 }
 
-/** Query parameters, from the comments of the operations. Patches say more of some than others do. */
+/** Query parameters, from the comments of the operations. Patches describe some of them differently. */
 function readParameters(folder) {
   const [all, patches] = [new Sayings(), new Sayings()];
   for (const file of ['CoreV1Api.d.ts', 'AppsV1Api.d.ts', 'PolicyV1Api.d.ts']) {

@@ -38,7 +38,7 @@ const notCovered = read('validation-not-covered.json') as {
   readonly update: Record<string, string>;
 };
 
-// Valid as a label, unlike the placeholder of the fixtures.
+// This uid is valid as a label; the placeholder of the fixtures is not.
 const uid = 'the-uid-of-the-object';
 const nowMs = Date.parse('2026-01-01T00:00:00Z');
 const clock = {
@@ -47,7 +47,7 @@ const clock = {
   setTimer: () => () => undefined,
   setBackgroundTimer: () => () => undefined,
 };
-/** A store in which services find nothing taken, and record what they take. */
+/** A store in which services find nothing taken, and in which they record their addresses and ports. */
 const emptyStore = {
   list: () => Promise.resolve({ resourceVersion: '1', items: [], continue: '' }),
   create: () => Promise.resolve({}),
@@ -72,7 +72,7 @@ const context: RequestContext = {
   warn: () => undefined,
 };
 
-/** Prepares a create as the generic store does, without admission. */
+/** Prepares a create like the generic store, without admission. */
 async function prepare(definition: ResourceDefinition, request: UnstructuredObject): Promise<UnstructuredObject> {
   const object = deepCopy(request);
   definition.applyDefaults(object);
@@ -87,7 +87,7 @@ async function prepare(definition: ResourceDefinition, request: UnstructuredObje
   return object;
 }
 
-/** Hides values that change from run to run, as the fixtures do. */
+/** Hides values that change from run to run, as in the fixtures. */
 function masked(object: UnstructuredObject): unknown {
   const text = JSON.stringify(object)
     .replaceAll(/"10\.96\.\d+\.\d+"/g, '"<clusterIP>"')
@@ -110,7 +110,7 @@ describe('defaults of the built-in kinds', () => {
     const definition = definitionOf(entry)!;
     const object = await prepare(definition, entry.request);
     definition.strategy.canonicalize?.(object);
-    // The default plug-ins of admission add these.
+    // The default admission plug-ins add these fields.
     const expected =
       name === 'PersistentVolumeClaim' || name === 'PersistentVolume'
         ? withoutAdmission(entry)

@@ -40,12 +40,12 @@ describe('a store', () => {
     [
       'no name of a field',
       { indexedFields: ['f'] },
-      'store for configmaps cannot index "f": it is no selectable field',
+      'store for configmaps cannot index "f": it is not a selectable field',
     ],
     [
       'one that cannot be selected by',
       { selectableFields: ['spec.x'], indexedFields: ['spec.x', 'spec.nodeName'] },
-      'store for configmaps cannot index "spec.nodeName": it is no selectable field',
+      'store for configmaps cannot index "spec.nodeName": it is not a selectable field',
     ],
   ])('checks its indexes: %s', (_case, changes, outcome) => {
     const check = (): void => requireComplete(testDefinition(changes));

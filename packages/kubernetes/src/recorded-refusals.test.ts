@@ -48,7 +48,7 @@ const emptyStore = {
   list: () => Promise.resolve({ resourceVersion: '1', items: [], continue: '' }),
 } as unknown as ResourceStore;
 
-/** Fresh for each request, because services take numbers. */
+/** Returns a fresh definition for each request, because services take numbers. */
 function definitionOf(id: string): ResourceDefinition {
   const found = builtinResources(server).find(
     ({ group, version, resource }) => `${group === '' ? '' : `${group}/`}${version}/${resource}` === id,

@@ -1,4 +1,4 @@
-// Fields that the /status endpoints of single kinds keep, own and show, recorded from a kube-apiserver 1.36.
+// Tests fields that the /status endpoints of single kinds keep, own and show, as recorded from a kube-apiserver 1.36.
 
 import type { TestServer } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';

@@ -1,4 +1,4 @@
-// A strategy does the same to a large object in slices as at once.
+// Tests that a strategy has the same effect on a large object in slices as in one step.
 
 import { deepCopy, type UnstructuredObject } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';

@@ -1,5 +1,5 @@
-// The rules of kinds have linear cost: four times the items take about four times the CPU. Looking through all items
-// for each of them would take sixteen times as much.
+// Tests that the rules of kinds have linear cost: four times the items take about four times the CPU. Looking through
+// all items for each of them would take sixteen times as much.
 import type { UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import { testContext } from '@kapstan/apiserver/testing';
@@ -177,11 +177,11 @@ const growing: readonly (readonly [name: string, resource: string, of: (n: numbe
 ];
 
 const size = 1_000;
-/** Linear cost gives four and quadratic sixteen; caches and collections blur both. */
+/** Linear cost gives a factor of four and quadratic cost sixteen; caches and collections blur both. */
 const mostTimes = 9;
 const leastMs = 20;
 
-/** For a busy machine. */
+/** The limit is high enough for a busy machine. */
 const patience = { timeout: 60_000 };
 
 describe('validation', patience, () => {

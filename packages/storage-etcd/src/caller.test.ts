@@ -57,7 +57,7 @@ describe('Caller', () => {
     await clock.advance(4_499);
     expect(clock.pendingTimers).toBe(2);
     await clock.advance(1);
-    // The member's time is over; what is left is the call's own timer and the pause.
+    // The member's time is over; the remaining timers are the call's own and the pause.
     await vi.waitFor(() => expect(clock.pendingTimers).toBe(2));
     await clock.advance(25);
     await etcd.askedFor(2);
@@ -78,7 +78,7 @@ describe('Caller', () => {
     };
     await using etcd = await startScriptedEtcd({ answer, clock, callTimeoutMs: 60 });
     const error = storageError(read(etcd));
-    // One timer is the call's own, the other is the pause after the first answer.
+    // One timer belongs to the call, the other is the pause after the first answer.
     while (clock.pendingTimers < 2) await nextTurn();
     await clock.advance(60);
     expect(await error).toMatchObject({ code: 'Unreachable', maybeApplied: false });

@@ -1,5 +1,5 @@
 // Caller sends calls to the cluster, each with a deadline and a token. A read moves on to another member when one fails
-// or is silent; a write never does. It stands between the engine's parts and endpoint-pool.ts.
+// or is silent; a write never does. It sits between the engine's parts and endpoint-pool.ts.
 import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
 import { type Clock, delay } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
@@ -120,7 +120,7 @@ export class Caller {
       if (isTransient(error) || error === silence || isStorageError(attempt.scope.reason)) pool.demote(client);
       attempt.lastError = error;
       if (given === undefined || attempt.hasNewToken || !token.isUsed || !isStaleToken(error)) throw error;
-      // Safe for writes too, because etcd checks the token before anything else.
+      // This is safe for writes too, because etcd checks the token before anything else.
       token.reject(given);
       attempt.hasNewToken = true;
       return this.#attempt(method, request, attempt);

@@ -3,7 +3,7 @@
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import { type Engine, type EngineWatch, isStorageError, type KeyValue, rangeOfOne } from '@kapstan/storage';
 
-/** Lies outside every prefix. Its value is the last compacted revision in decimal digits. */
+/** A key outside every prefix. Its value is the last compacted revision in decimal digits. */
 const compactRevisionKey = 'compact_rev_key';
 
 export interface CompactorOptions {
@@ -12,7 +12,7 @@ export interface CompactorOptions {
   readonly logger: Logger;
   /** Time between two rounds, in ms. 0 = no rounds, and the key is not watched. */
   readonly intervalMs: number;
-  /** Called with the revision to which some server compacts. */
+  /** Called with the revision to which a server compacts. */
   readonly onCompacted: (revision: Revision) => void;
 }
 
@@ -62,7 +62,7 @@ export class Compactor {
     }, intervalMs);
   }
 
-  /** Runs one round. Public for callers with a schedule of their own. */
+  /** Runs one round. Public for callers with their own schedule. */
   async round(): Promise<void> {
     const { engine, onCompacted } = this.#options;
     const target = this.#previous;
@@ -111,7 +111,7 @@ async function compactOrBeLate(engine: Engine, revision: Revision): Promise<void
   try {
     await engine.compact(revision);
   } catch (error) {
-    // Somebody who ignores the key has compacted further.
+    // A process that ignores the key has compacted further.
     if (!isStorageError(error, 'Compacted')) throw error;
   }
 }

@@ -1,5 +1,5 @@
-// EndpointPool holds the connections to a cluster's members. It finds one that works, keeps to it, and moves on when it
-// stops working. caller.ts uses one for calls; watch-hub.ts has its own, so that large answers do not delay events.
+// EndpointPool holds the connections to a cluster's members. It finds a working one, keeps using it, and moves on when
+// it stops working. caller.ts uses one for calls; watch-hub.ts has its own, so that large answers do not delay events.
 import {
   type ChannelCredentials,
   Client,
@@ -70,8 +70,8 @@ export class EndpointPool {
   }
 
   /**
-   * Resolves to a connected member: the preferred one if possible, else the first that is. Rejects with the signal's
-   * reason.
+   * Resolves to a connected member: the preferred one if possible, otherwise the first that is connected. Rejects with
+   * the signal's reason.
    */
   async ready(signal: AbortSignal): Promise<Client> {
     for (;;) {
@@ -94,7 +94,9 @@ export class EndpointPool {
     return this.#troubles.size < this.#clients.length ? '' : [...this.#troubles.values()].join('; ');
   }
 
-  /** Asks gRPC why members cannot be reached, without waiting for a connection. Resolves to "" when it does not say. */
+  /**
+   * Asks gRPC why members cannot be reached, without waiting for a connection. Resolves to "" when there is no reason.
+   */
   async whyNot(signal: AbortSignal): Promise<string> {
     const call = { metadata: new Metadata(), signal };
     const asked = this.#clients.map((client) => unary(loadWire().status, {}, { client, ...call }));
@@ -154,7 +156,7 @@ export class EndpointPool {
     this.#troubles.set(client, url);
     const call = { client, metadata: new Metadata(), signal: new AbortController().signal };
     const error: unknown = await unary(loadWire().status, {}, call).catch((refused: unknown) => refused);
-    // The member may be back by now, and an old server refuses the call in any case.
+    // The member may be back already, and an old server refuses the call in any case.
     if (!isGrpcError(error) || error.code !== status.UNAVAILABLE || !this.#troubles.has(client) || this.#isClosed)
       return;
     const reason = error.details.replace(/\.? *Resolution note: *$/, '');

@@ -1,7 +1,7 @@
 // Parses the addresses of etcd members, as given in --etcd-servers. Used by endpoint-pool.ts.
 
 export interface Endpoint {
-  /** The address as it was written. */
+  /** The address as given. */
   readonly url: string;
   /** host:port */
   readonly address: string;
@@ -9,8 +9,8 @@ export interface Endpoint {
 }
 
 /**
- * Parses the addresses. Throws TypeError for text that is not the address of an etcd member. `hasTls` gives the scheme
- * of an address without one.
+ * Parses the addresses. Throws TypeError for text that is not the address of an etcd member. `hasTls` determines the
+ * scheme of an address without one.
  */
 export function parseEndpoints(texts: readonly string[], hasTls: boolean): readonly [Endpoint, ...Endpoint[]] {
   const [first, ...rest] = texts.map((text) => parseEndpoint(text.trim(), hasTls));

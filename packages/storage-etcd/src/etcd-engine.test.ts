@@ -46,7 +46,7 @@ const none = 0 as Revision;
 const everything = { start: '/', end: '0' };
 const put = (value: string | Uint8Array = 'v', lease = 0) =>
   ({ type: 'put', value: Buffer.from(value as string), lease }) as const;
-/** Asks again, at most a hundred times a second, until etcd or the engine is there. The test's timeout ends it. */
+/** Polls, at most a hundred times a second, until etcd or the engine is there. The test's timeout ends it. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await delay(systemClock, 10);
 }
@@ -98,7 +98,8 @@ describe('EtcdEngine when etcd fails', () => {
     expect(isStorageError(error, 'Unreachable') && error.maybeApplied).toBe(true);
     etcd.thaw();
     const other = await open([etcd]);
-    // etcd applies what it took before it was frozen ahead of this commit, and a commit that was sent again too.
+    // etcd applies requests that it took before it was frozen ahead of this commit, including a commit that was sent
+    // twice.
     const later = await create(other, '/b');
     expect(later).toBeLessThanOrEqual(before + 2);
   });
@@ -155,7 +156,7 @@ describe('EtcdEngine when etcd fails', () => {
     const engine = await open(members, { callTimeoutMs: 2_000 });
     await create(engine, '/a');
     members[0].freeze();
-    // The first read waits in vain; later ones do not ask this member.
+    // The first read waits in vain; later ones skip this member.
     await refusal(engine.get('/a'));
     expect((await engine.get('/a')).kv?.key).toBe('/a');
     members[0].thaw();

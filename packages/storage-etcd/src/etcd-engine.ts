@@ -1,5 +1,5 @@
 // The engine over etcd: the Engine port as gRPC calls. It connects range-reader (reads), watch-hub and compactor;
-// caller.ts and endpoint-pool.ts hold what all calls share.
+// caller.ts and endpoint-pool.ts hold the parts that all calls share.
 import { randomBytes } from 'node:crypto';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { delay, type Revision } from '@kapstan/api';
@@ -78,7 +78,8 @@ export class EtcdEngine implements Engine {
     const credentialsFor = ({ isSecure }: { isSecure: boolean }): ChannelCredentials => (isSecure ? secure : insecure);
     const pool = { endpoints, credentials: credentialsFor, keepAliveMs, keepAliveTimeoutMs };
     this.#callPool = new EndpointPool({ ...pool, maxReceiveBytes: maxMessageBytes, logger });
-    // Watches have no limit: an event with its previous state may be as large as the server lets values be.
+    // Watches have no limit, because an event with its previous state may be as large as the server allows values to
+    // be.
     this.#watchPool = new EndpointPool({ ...pool, maxReceiveBytes: -1 });
     const token = new AuthToken(options.user);
     this.#caller = new Caller({ pool: this.#callPool, token, clock, callTimeoutMs });
@@ -261,7 +262,7 @@ export class EtcdEngine implements Engine {
     throw new StorageError({ code: 'Unreachable', message: `${refused.detail}: ${reason}`, cause: refused });
   }
 
-  /** Learns the compact revision, which etcd tells only to a watch that starts too late. */
+  /** Finds the compact revision, which etcd reveals only to a watch that starts too late. */
   async #findCompactRevision(): Promise<void> {
     const quietKey = normalizePrefix(this.#options.prefix);
     try {

@@ -1,4 +1,4 @@
-// Turns errors of etcd and gRPC into StorageErrors, and tells which failed calls may be repeated. Used by caller.ts.
+// Turns errors of etcd and gRPC into StorageErrors, and decides which failed calls may be repeated. Used by caller.ts.
 import { status } from '@grpc/grpc-js';
 import { isStorageError, StorageError, type StorageErrorCode } from '@kapstan/storage';
 
@@ -15,7 +15,7 @@ interface Meaning {
 
 const refused = (code: StorageErrorCode): Meaning => ({ code, isRefusal: true });
 
-/** Texts of etcd's api/v3rpc/rpctypes/error.go, by which its own client also tells errors apart. */
+/** Texts of etcd's api/v3rpc/rpctypes/error.go, by which its own client also distinguishes errors. */
 const meanings: ReadonlyMap<string, Meaning> = new Map([
   ['etcdserver: mvcc: required revision has been compacted', refused('Compacted')],
   ['etcdserver: mvcc: required revision is a future revision', refused('FutureRevision')],
@@ -31,7 +31,7 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
   ['etcdserver: authentication failed, invalid user ID or password', refused('Unreachable')],
 ]);
 
-/** grpc-js says this about an answer. A server says "grpc: received …" about a request. */
+/** grpc-js uses this text for an answer. A server says "grpc: received …" about a request. */
 const ownLimit = 'Received message larger than max';
 const tokenTexts = ['etcdserver: invalid auth token', 'etcdserver: revision of auth store is old'];
 const transient: ReadonlySet<number> = new Set([status.UNAVAILABLE, status.INTERNAL, status.UNKNOWN, status.ABORTED]);
@@ -40,7 +40,7 @@ export function isGrpcError(error: unknown): error is GrpcError {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && 'details' in error;
 }
 
-/** Returns true when a new token would help. Nothing was done. */
+/** Returns true when a new token would help. In this case the call had no effect. */
 export function isStaleToken(error: unknown): boolean {
   return isGrpcError(error) && (error.code === status.UNAUTHENTICATED || tokenTexts.includes(error.details));
 }

@@ -36,8 +36,8 @@ export interface EtcdEngineOptions {
   /** Time to connect when opening, in ms, at least 1. Default 20 000. */
   readonly dialTimeoutMs?: number;
   /**
-   * Time for a call with its retries, in ms, at least 1. Default 10 000: more than etcd itself gives a request (about
-   * 7 s).
+   * Time limit for a call with its retries, in ms, at least 1. Default 10 000: more than etcd itself gives a request
+   * (about 7 s).
    */
   readonly callTimeoutMs?: number;
   /** Time for a health check, in ms, at least 1. Default 2 000. */
@@ -52,12 +52,12 @@ export interface EtcdEngineOptions {
   /** Time for the answer to that ping, in ms, at least 1; without one the connection is closed. Default 10 000. */
   readonly keepAliveTimeoutMs?: number;
   /**
-   * Largest commit that is sent, in bytes, at least 1; larger ones are refused as `TooLarge`. etcd has a limit too,
-   * 1.5 MiB by default. Default 2 097 152, as in etcd's own client.
+   * Maximum size of a commit that is sent, in bytes, at least 1; larger ones are refused as `TooLarge`. etcd has a
+   * limit too, 1.5 MiB by default. Default 2 097 152, as in etcd's own client.
    */
   readonly maxRequestBytes?: number;
   /**
-   * Largest answer accepted, in bytes, at least 1; larger ranges are read in pages. Watches have no limit.
+   * Maximum size of an accepted answer, in bytes, at least 1; larger ranges are read in pages. Watches have no limit.
    * Default 4 194 304.
    */
   readonly maxMessageBytes?: number;

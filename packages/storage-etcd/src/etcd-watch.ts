@@ -26,7 +26,7 @@ export interface StreamPlace {
 export class EtcdWatch {
   readonly id: number;
   readonly #init: EtcdWatchInit;
-  /** Every event below this revision was delivered, or lies before the watch's start. */
+  /** Every event below this revision was delivered, or precedes the watch's start. */
   #next: number;
   #held: WireEvent[] = [];
   #isClosed = false;

@@ -112,7 +112,7 @@ describe('RangeReader', () => {
   it('says Compacted of a past state, and what it learned of the compaction', async () => {
     await using bench = await open({ keys: 5, fails: compactedError });
     const error = await bench.reader.range(all, { revision: toRevision(40) }).catch((reason: unknown) => reason);
-    // The compacted revision is unknown, but it is above the one that was refused.
+    // The compacted revision is unknown, but it is higher than the refused one.
     expect(isStorageError(error, 'Compacted') && error.revision).toBe(41);
     expect(bench.compacted).toEqual([41]);
     expect(bench.pages()).toHaveLength(1);

@@ -30,7 +30,7 @@ export interface RangeReaderOptions {
 interface Walk {
   range: WireRange;
   readonly signal: CallSignal | undefined;
-  /** Most entries of the whole walk. 0 = all. */
+  /** Maximum number of entries of the whole walk. 0 = all. */
   readonly limit: number;
   revision: number;
   pageLimit: number;
@@ -69,7 +69,7 @@ export class RangeReader {
       try {
         return await this.#walk(walk);
       } catch (error) {
-        // The newest state was read so slowly that it was compacted meanwhile; a newer one is as good.
+        // The newest state was read so slowly that it was compacted meanwhile; an even newer one is just as good.
         if (revision !== 0 || !isStorageError(error, 'Compacted')) throw error;
       }
     }
@@ -148,8 +148,8 @@ export class RangeReader {
 }
 
 /**
- * Returns how many entries fit into the page size, judged by the page before. Grows at most fourfold, because sizes
- * differ.
+ * Returns the number of entries that fit into the page size, judging by the previous page. Grows at most fourfold,
+ * because sizes differ.
  */
 function nextPageLimit(limit: number, { kvs }: RangeResponse, pageBytes: number): number {
   let bytes = 0;

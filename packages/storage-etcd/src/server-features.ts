@@ -1,5 +1,5 @@
-// ServerFeatures knows from their versions what the cluster's members can do. Part of etcd-engine.ts. Source: apiserver
-// storage/feature/feature_support_checker.go.
+// ServerFeatures determines from their versions which features the cluster's members have. Part of etcd-engine.ts.
+// Source: apiserver storage/feature/feature_support_checker.go.
 import { type Client, Metadata } from '@grpc/grpc-js';
 import { type Clock, delay, type Logger } from '@kapstan/api';
 import type { AuthToken } from './auth-token.ts';

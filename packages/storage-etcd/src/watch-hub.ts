@@ -1,5 +1,5 @@
 // WatchHub carries all watches of an engine over one stream. Each watch has an id; when the stream breaks, they
-// continue on a new one where they were. Part of etcd-engine.ts; watch-stream.ts is the stream, etcd-watch.ts one
+// continue from their positions on a new one. Part of etcd-engine.ts; watch-stream.ts is the stream, etcd-watch.ts one
 // watch.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import { onNextTurn } from '@kapstan/api/internal';
@@ -24,13 +24,13 @@ export interface WatchHubOptions {
   readonly logger: Logger;
   /** Key to watch when the range contains no keys. */
   readonly quietKey: string;
-  /** Called when etcd said that history below the revision is gone. */
+  /** Called when etcd reported that history below the revision is gone. */
   readonly onCompacted: (revision: Revision) => void;
 }
 
 const firstBackoffMs = 50;
 const longestBackoffMs = 5_000;
-/** Time between progress requests: etcd answers none while some watch lags behind, so it is asked again. */
+/** Time between progress requests. etcd does not answer while some watch lags behind, so the request is repeated. */
 const askAgainMs = 100;
 const mostAsks = 50;
 
@@ -67,7 +67,7 @@ export class WatchHub implements WatchStreamSink {
   }
 
   /**
-   * Asks for the progress of all watches. Repeats the request until every watch could report, {@link mostAsks} times at
+   * Requests the progress of all watches. Repeats the request until every watch could report, {@link mostAsks} times at
    * most.
    */
   askProgress(): void {
@@ -130,7 +130,7 @@ export class WatchHub implements WatchStreamSink {
     }
     const { token } = this.#options;
     if (token.isUsed && !watch.wasDenied && /permission denied|auth/.test(cancelReason)) {
-      // Old versions say only this when the stream's token has expired.
+      // Old versions send only this when the stream's token has expired.
       watch.wasDenied = true;
       return this.#restart(cancelReason);
     }

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const close of closers.splice(0).reverse()) close();
 });
 
-/** Returns a server that answers only what a test says, and a stream to it. */
+/** Returns a server that answers only when a test says so, and a stream to it. */
 async function scripted() {
   const server = new Server();
   const called = new Promise<Call>((resolve) => {

@@ -1,5 +1,5 @@
-// WatchStream is one stream to one member. It also works out what the order of requests and answers on it means. Opened
-// and replaced by watch-hub.ts.
+// WatchStream is one stream to one member. It also interprets the order of requests and answers on it. Opened and
+// replaced by watch-hub.ts.
 import type { Client, ClientDuplexStream, Metadata } from '@grpc/grpc-js';
 import type { EtcdWatch } from './etcd-watch.ts';
 import { loadWire, noWatchId, type WatchRequest, type WatchResponse } from './wire.ts';
@@ -8,9 +8,9 @@ import { loadWire, noWatchId, type WatchRequest, type WatchResponse } from './wi
 export interface WatchStreamSink {
   /** Delivers a message for one watch, which may already be closed. */
   onMessage(id: number, message: WatchResponse): void;
-  /** Says that everything up to the revision was sent to the watches for which `covers` of the stream is true. */
+  /** Reports that everything up to the revision was sent to the watches for which `covers` of the stream is true. */
   onProgressOfAll(stream: WatchStream, revision: number): void;
-  /** Says that the stream is over. This is its last call. */
+  /** Reports that the stream is over. This is its last call. */
   onEnd(stream: WatchStream, error: unknown): void;
 }
 

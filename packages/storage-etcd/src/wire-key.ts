@@ -12,7 +12,7 @@ export interface WireRange {
 
 const leastKey = Uint8Array.of(0);
 
-/** Throws `InvalidKey` for a key that is empty or would come back changed. */
+/** Throws `InvalidKey` for a key that is empty or would not be read back unchanged. */
 export function checkKey(key: string): void {
   if (key === '') throw new StorageError({ code: 'InvalidKey', key, message: 'key is empty' });
   // A lone surrogate would be stored as U+FFFD.
@@ -29,12 +29,12 @@ export function keyBytes(key: string): Uint8Array {
 export function toWireRange({ start, end }: KeyRange): WireRange | undefined {
   const key = start === '' ? leastKey : keyBytes(start);
   const rangeEnd = keyBytes(end);
-  // For etcd, an end of "" means one key and "\0" means no end. The port knows neither: no key lies below them.
+  // For etcd, an end of "" means one key and "\0" means no end. The port has neither, because no key sorts below them.
   if (Buffer.compare(key, rangeEnd) >= 0) return undefined;
   return end === keyAfter(start) ? { key } : { key, rangeEnd };
 }
 
-/** Returns the least key above this one. */
+/** Returns the lowest key above this one. */
 export function bytesAfter(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, leastKey]);
 }
@@ -42,7 +42,7 @@ export function bytesAfter(key: Uint8Array): Uint8Array {
 export function toKeyValue({ key, value, createRevision, modRevision, lease }: WireKeyValue): KeyValue {
   return {
     key: key.toString(),
-    // Copied, because the decoder's view would keep the whole message in memory.
+    // The bytes are copied, because the decoder's view would keep the whole message in memory.
     value: Buffer.from(value),
     createRevision: createRevision as Revision,
     modRevision: modRevision as Revision,

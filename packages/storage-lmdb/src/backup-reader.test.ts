@@ -1,4 +1,4 @@
-// Reading a backup shows what it holds and leaves it as it was written.
+// Tests that reading a backup shows its contents and does not change it.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

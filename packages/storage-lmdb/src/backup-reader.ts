@@ -8,7 +8,7 @@ import { type CheckReport, checkStore, type ReadValue } from './check.ts';
 import { dataFileName, Environment } from './environment.ts';
 import { TurnQueue } from './turn-queue.ts';
 
-/** What a backup holds. */
+/** Contents of a backup. */
 export interface LmdbBackupStats {
   /** Revision at which the copy was made. */
   readonly revision: Revision;
@@ -22,21 +22,22 @@ export interface LmdbBackupStats {
 /** A backup of an embedded store. */
 export interface LmdbBackup extends AsyncDisposable {
   stats(): LmdbBackupStats;
-  /** Does what the engine's own check does. */
+  /** Runs the same check as the engine. */
   check(readValue?: ReadValue): Promise<CheckReport>;
   close(): Promise<void>;
 }
 
 /**
  * Opens a backup of {@link LmdbEngine.backup} for reading; several processes may do so at once. Rejects with
- * `InvalidObject` when there is none, with `Corrupt` when it is damaged or of an unknown format. Close it afterwards.
+ * `InvalidObject` when there is no backup, with `Corrupt` when it is damaged or of an unknown format. Close it
+ * afterwards.
  */
 export async function openLmdbBackup(backupDir: string): Promise<LmdbBackup> {
   const file = join(resolve(backupDir), dataFileName);
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) {
     throw new StorageError({ code: 'InvalidObject', message: `there is no backup in ${backupDir}` });
   }
-  // LMDB creates a lock file beside the data, and the backup's directory may be full or read-only.
+  // LMDB creates a lock file next to the data, and the backup's directory may be full or read-only.
   const workDir = mkdtempSync(join(tmpdir(), 'kapstan-backup-'));
   const remove = (): void => rmSync(workDir, { recursive: true, force: true });
   try {
@@ -50,7 +51,7 @@ export async function openLmdbBackup(backupDir: string): Promise<LmdbBackup> {
   }
 }
 
-/** Closes the environment and throws when it does not hold a store of ours. */
+/** Closes the environment and throws when it does not hold a store of this package. */
 async function refusingOthers(env: Environment, backupDir: string): Promise<void> {
   try {
     const message = `there is no store in the backup ${backupDir}`;

@@ -20,7 +20,7 @@ import {
 import type { TurnQueue } from './turn-queue.ts';
 import { readVersion } from './version-reader.ts';
 
-/** What a check of the embedded store found. */
+/** The result of a check of the embedded store. */
 export interface CheckReport {
   readonly revision: Revision;
   readonly compactRevision: Revision;
@@ -208,7 +208,7 @@ class Check {
   }
 }
 
-/** Returns the first line alone: parsers quote what they could not read. */
+/** Returns only the first line, because parsers quote text that they could not read. */
 function reasonOf(error: unknown): string {
   return messageOf(error).split('\n', 1).join('');
 }

@@ -119,7 +119,7 @@ describe('a transaction of several callers', () => {
 });
 
 describe('exclusive work', () => {
-  /** Commits one after the other until told to stop; returns how many. */
+  /** Commits one after the other until stopped; returns the number of commits. */
   function steadyStream(name: string): { stop(): Promise<number> } {
     let isStopped = false;
     const run = async (): Promise<number> => {

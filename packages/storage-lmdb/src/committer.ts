@@ -21,7 +21,7 @@ export interface CommitterOptions extends BatchContext {
   /** Default: nothing is logged. */
   readonly logger?: Logger;
   readonly feed: DurableSink;
-  /** Called once, when a transaction has failed: nothing can be written any more. */
+  /** Called once, when a transaction has failed and nothing can be written any more. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -91,7 +91,7 @@ export class Committer {
     });
   }
 
-  /** Adds changes of the engine's own (leases, compaction) to the next transaction. Resolves when they are durable. */
+  /** Adds the engine's own changes (leases, compaction) to the next transaction. Resolves when they are durable. */
   write(fill: (batch: Batch) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#enqueue((batch) => {
@@ -167,7 +167,7 @@ export class Committer {
   }
 
   /**
-   * Starts what comes next. Where both wait, transactions and exclusive work alternate, so neither starves the other.
+   * Starts the next work. If both kinds wait, transactions and exclusive work alternate, so neither starves the other.
    */
   #next(): void {
     if (this.#isRunning) return;

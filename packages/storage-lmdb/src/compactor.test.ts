@@ -1,4 +1,4 @@
-// How much a compaction does at once, and what two concurrent compactions leave on disk.
+// Tests how much a compaction does at once, and what two concurrent compactions leave on disk.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ describe('a batch of compaction', () => {
     const revision = await rewrite(versions, valueBytes);
     const before = committer.transactions;
     await new Compactor(env, committer, clock).compact(revision);
-    // One more transaction records that nobody reads the rows any more.
+    // One more transaction records that the rows are no longer read.
     expect(committer.transactions - before - 1).toBe(batches);
     expect(env.count(env.log)).toBe(1);
     expect(env.meta('compactedThrough')).toBe(revision);

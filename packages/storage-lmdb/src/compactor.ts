@@ -75,8 +75,8 @@ export class Compactor {
   }
 
   /**
-   * Drops the rows that the rows in (from, end] replace: the version before each, and a delete itself. What stays is
-   * the newest version of each live key at or below the compact revision. Returns how far this batch got.
+   * Drops the rows that the rows in (from, end] replace: the version before each, and a delete itself. The newest
+   * version of each live key at or below the compact revision stays. Returns how far this batch got.
    */
   #drop(writes: WriteSet, from: number, end: Revision): number {
     let through: number = end;

@@ -12,15 +12,14 @@ const socketName = /^lock\.(\d+)\.sock$/;
 const maxSocketPath = 100;
 const attempts = 5;
 /**
- * Time to answer. A listening process answers at once unless it is stopped or hangs; it holds the directory in any
- * case.
+ * Time to answer. A listening process answers at once unless it is stopped or hangs; even then it holds the directory.
  */
 const answerMs = 2_000;
 
 /**
- * The lock is the answering socket with the highest number. A newcomer listens under a higher number than all it sees,
- * then looks again: if there is a higher one, or a lower one that answers, it gives up. Binding is exclusive, so two
- * newcomers never share a number. Each looks only after it listens, so at least one of any two sees the other.
+ * The lock is the answering socket with the highest number. A newcomer listens under a number higher than all present
+ * ones, then looks again. If there is a higher one, or a lower one that answers, it gives up. Binding is exclusive, so
+ * two newcomers never share a number. Each looks only after it listens, so at least one of any two sees the other.
  */
 export class DataDirLock {
   readonly #server: Server;
@@ -95,7 +94,8 @@ async function refuseIfHeld(folder: SocketFolder, number: number): Promise<void>
 }
 
 /**
- * Resolves to the process id that the socket answers with, "" when none comes in time, undefined when nobody listens.
+ * Resolves to the process id that the socket answers with, "" when there is no answer in time, undefined when nobody
+ * listens.
  */
 function askHolder(path: string, clock: Clock): Promise<string | undefined> {
   return new Promise((resolve, reject) => {

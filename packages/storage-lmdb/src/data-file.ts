@@ -10,8 +10,8 @@ const metaBytes = 160;
 const noPage = 0xffff_ffff_ffff_ffffn;
 
 /**
- * Returns why the file cannot be opened as a store with this access. Undefined when it can, or when it does not exist
- * yet.
+ * Returns the reason why the file cannot be opened as a store with this access. Undefined when it can, or when it does
+ * not exist yet.
  */
 export function findFault(path: string, access: number): string | undefined {
   if (!existsSync(path)) return undefined;

@@ -1,4 +1,4 @@
-// Tells whether a write failed because the file system is full. Used by committer.ts and environment.ts.
+// Detects that a write failed because the file system is full. Used by committer.ts and environment.ts.
 import { statfsSync } from 'node:fs';
 import { constants } from 'node:os';
 
@@ -21,7 +21,7 @@ export function isOutOfSpace(error: unknown, directory: string, bytes: number): 
   return code === EIO && freeBytes(directory) < bytes + treeBytes;
 }
 
-/** Infinity when the file system does not answer: then the disk itself failed. */
+/** Returns Infinity when the file system does not answer, because then the disk itself failed. */
 export function freeBytes(directory: string): number {
   try {
     const { bavail, bsize } = statfsSync(directory);

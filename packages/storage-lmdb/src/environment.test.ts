@@ -1,4 +1,4 @@
-// The LMDB environment: which ones it opens, and growth beyond the address space that was mapped at first.
+// Tests the LMDB environment: which ones it opens, and growth beyond the address space that was mapped at first.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ describe('the map', () => {
       const writes = new WriteSet();
       for (let index = row; index < row + 10; index += 1) writes.put(env.log, encodeNumber(index), rowOf(index));
       const writing = env.write(writes);
-      // These rows are read in the earlier snapshot, whose map may soon be another one.
+      // These rows are read in the earlier snapshot, whose map may be replaced soon.
       for (const { value } of env.log.getRange({ limit: 3 })) held.push(value);
       await writing;
     }

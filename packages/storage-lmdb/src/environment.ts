@@ -1,5 +1,5 @@
 // One LMDB environment and its five tables. The committer and the reader are above it, npm lmdb below.
-// docs/decisions/0002-lmdb-layout.md says what lmdb-js promises and how we checked it.
+// docs/decisions/0002-lmdb-layout.md lists the promises of lmdb-js and how we checked them.
 
 import { chmodSync, closeSync, constants, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -157,7 +157,7 @@ export class Environment {
 
   /**
    * Returns, after a failed write, whether the environment is unchanged at this revision and usable. When a
-   * transaction's header could not be written, nobody knows what is on disk, and LMDB begins no more transactions
+   * transaction's header could not be written, the state on disk is unknown, and LMDB begins no more transactions
    * (MDB_PANIC).
    */
   stillHolds(revision: Revision): boolean {
@@ -210,7 +210,7 @@ export class Environment {
 
   /**
    * Writes a consistent copy into an existing directory, on another thread, while writers continue. Free pages are left
-   * out. The copy gets its name once it is whole and on disk; a failed one leaves nothing.
+   * out. The copy gets its name once it is complete and on disk; a failed one leaves nothing.
    */
   async backup(targetDir: string): Promise<void> {
     const workDir = mkdtempSync(join(targetDir, 'backup-'));
@@ -262,7 +262,7 @@ export const dataFileName = 'data.mdb';
 type Tables = [log: Table, index: Table, current: Table, leases: Table, meta: Table];
 
 /**
- * Opens each table in a transaction of its own. If one transaction makes several, a later write that the disk refuses
+ * Opens each table in a separate transaction. If one transaction makes several, a later write that the disk refuses
  * corrupts the heap of the process (test/reliability/refused-page.test.ts).
  */
 function openTables(root: RootDatabase<Buffer, Buffer>): Tables {

@@ -1,4 +1,4 @@
-// Decides which keys and ranges the store accepts: keys that LMDB can hold and that come back unchanged. Used by
+// Decides which keys and ranges the store accepts: keys that LMDB can hold and that are read back unchanged. Used by
 // lmdb-engine.ts before anything else is done.
 import { type KeyRange, StorageError } from '@kapstan/storage';
 import { encodeIndexPrefix, maxKeyBytes } from './row-codec.ts';

@@ -93,7 +93,7 @@ export class LeaseBook {
     this.#cancelTimer = this.#options.clock.setBackgroundTimer(() => this.#wake(), delayMs);
   }
 
-  /** Waits for an expiry that is under way: a grant sets the timer anew, so it may fire during one. */
+  /** Waits for an expiry that is under way, because a grant sets the timer again, so it may fire during one. */
   #wake(): void {
     this.#expiry = this.#expiry.then(() => this.#expireAll());
   }

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { messageOf } from '@kapstan/api/internal';
 import type * as Lmdb from 'lmdb';
 
-/** Throws an Error that says what to do when this machine has no binary. */
+/** Throws an Error that explains what to do when this machine has no binary. */
 export function loadLmdb(): typeof Lmdb {
   try {
     return createRequire(import.meta.url)('lmdb') as typeof Lmdb;

@@ -24,7 +24,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Opens an engine whose every logged error fails the test. */
+/** Opens an engine for which every logged error fails the test. */
 const openEngine = (): Promise<LmdbEngine> =>
   openLmdbEngine({
     dataDir: join(folder, 'data'),
@@ -63,7 +63,7 @@ describe('close', () => {
     clock.jumpWallClock(110_000);
     const first = clock.advance(60_000);
     for (let turn = 0; turn < 100 && (await engine.stats()).leases === 2; turn += 1) await turnOfTheLoop();
-    // The grant sets the timer anew while the first lease's keys are being deleted.
+    // The grant sets the timer again while the first lease's keys are being deleted.
     await engine.grantLease(100_000);
     clock.jumpWallClock(110_000);
     const second = clock.advance(60_000);

@@ -63,7 +63,7 @@ function remove(engine: LmdbEngine, key: string, after: number) {
   return engine.commit({ key, expectedRevision: revisionOf(after), change: { type: 'delete' } });
 }
 
-/** Lets the event loop turn until the condition holds. Fails after more turns than anything here takes. */
+/** Lets the event loop turn until the condition holds. Fails after more turns than anything here needs. */
 async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let turn = 0; !(await holds()); turn += 1) {
     if (turn === 5_000) throw new Error('the condition did not hold after 5000 turns of the event loop');
@@ -595,7 +595,7 @@ describe('backup and restore', () => {
     await putMany(engine, 10);
     const backupDir = join(folder, 'backup');
     const copying = engine.backup(backupDir);
-    // This directory makes the last step fail.
+    // This directory causes the last step to fail.
     mkdirSync(join(backupDir, 'data.mdb', 'x'), { recursive: true });
     await expect(copying).rejects.toThrow();
     expect(readdirSync(backupDir)).toEqual(['data.mdb']);

@@ -48,12 +48,13 @@ export interface LmdbEngineOptions {
   /** Default: nothing is logged. */
   readonly logger?: Logger;
   /**
-   * Largest value in bytes, at least 1. Larger ones are refused as `TooLarge`. Default 1 572 864 (1.5 MiB, as etcd).
+   * Maximum size of a value in bytes, at least 1. Larger ones are refused as `TooLarge`. Default 1 572 864 (1.5 MiB, as
+   * etcd).
    */
   readonly maxValueBytes?: number;
   /**
-   * Largest amount of live data and history in bytes, at least 262 144. Puts beyond it fail with `Full`.
-   * Default 8 589 934 592 (8 GiB).
+   * Maximum size of live data and history in bytes, at least 262 144. Puts beyond it fail with `Full`. Default 8 589
+   * 934 592 (8 GiB).
    */
   readonly quotaBytes?: number;
   /**
@@ -74,7 +75,7 @@ const defaults = {
   onFatal: (): void => undefined,
 } as const satisfies Omit<Required<LmdbEngineOptions>, 'dataDir'>;
 
-/** How large the store is, and what it did. */
+/** Size and activity of the store. */
 export interface LmdbEngineStats {
   readonly revision: Revision;
   readonly compactRevision: Revision;
@@ -294,8 +295,9 @@ export class LmdbEngine implements Engine {
 
   /**
    * Copies the store at one revision into a directory that must not hold one yet, while writers continue. Use {@link
-   * restoreLmdbBackup} to replace this store by the copy: opened directly, the copy would issue revisions again.
-   * Rejects with `Full` when there is no room: the copy takes a little more than {@link LmdbEngineStats.usedBytes}.
+   * restoreLmdbBackup} to replace this store with the copy, because a copy that is opened directly would issue revisions
+   * again. Rejects with `Full` when there is not enough room: the copy takes a little more than {@link
+   * LmdbEngineStats.usedBytes}.
    */
   async backup(targetDir: string): Promise<void> {
     this.#refuseIfClosed();
@@ -329,7 +331,7 @@ export class LmdbEngine implements Engine {
     this.#cancelProgress?.();
     // A check holds commits back, so it must end first.
     this.#turns.stop(this.#refusal);
-    // These still write through the committer, so they close before it.
+    // These parts still write through the committer, so they are closed before it.
     await this.#leases.close();
     await this.#compactor.close();
     await this.#committer.close(this.#refusal);
@@ -339,7 +341,7 @@ export class LmdbEngine implements Engine {
     await this.#lock.release();
   }
 
-  /** Stops the engine. A failed write is final: what is on disk is known only after reopening. */
+  /** Stops the engine. A failed write is final, because the state on disk is known only after reopening. */
   #stop(error: unknown): void {
     this.#refusal ??= closedBy(error);
     this.#options.logger.error('the store stopped after a failed write; restart the process to open it again', {

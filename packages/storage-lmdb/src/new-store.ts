@@ -1,5 +1,5 @@
-// Marks a store that is being made, called by lmdb-engine.ts. A loss of power while LMDB writes the first pages can leave
-// a data file that no program can read. The mark tells that nothing in it was acknowledged, so it is made anew.
+// Marks a store that is being made, called by lmdb-engine.ts. A loss of power while LMDB writes the first pages can leave an unreadable
+// data file. The mark shows that nothing in it was acknowledged, so the store is made again.
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { dataFileName, syncDirectory } from './environment.ts';
@@ -7,8 +7,8 @@ import { dataFileName, syncDirectory } from './environment.ts';
 const markName = 'new-store.tmp';
 
 /**
- * Returns true when the directory has no store yet. The mark is then on disk, until {@link endNewStore}. Removes what an
- * attempt left that was cut short. The directory must be locked.
+ * Returns true when the directory has no store yet. The mark is then on disk, until {@link endNewStore}. Removes the leftovers of an
+ * interrupted attempt. The directory must be locked.
  */
 export function beginNewStore(dataDir: string): boolean {
   const dataFile = join(dataDir, dataFileName);
@@ -20,13 +20,15 @@ export function beginNewStore(dataDir: string): boolean {
   return true;
 }
 
-/** Removes the mark, durably: were it to come back, the next start would remove the store. Call it before any commit. */
+/**
+ * Removes the mark, durably, because the next start would remove the store if the mark came back. Call it before any commit.
+ */
 export function endNewStore(dataDir: string): void {
   rmSync(join(dataDir, markName), { force: true });
   syncDirectory(dataDir);
 }
 
-/** Removes what was made so far, after the environment was closed. */
+/** Removes the store that is being made, after the environment was closed. */
 export function abandonNewStore(dataDir: string): void {
   rmSync(join(dataDir, dataFileName), { force: true });
   rmSync(join(dataDir, markName), { force: true });

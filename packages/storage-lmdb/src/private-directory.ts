@@ -9,11 +9,11 @@ const groupAndOthers = 0o077;
 
 /**
  * Creates the directory with mode 0700. An existing one that is open to others keeps its mode, with a warning, as in
- * etcd: a volume may need that mode. The store's own files are for their owner alone in any case.
+ * etcd: a volume may need that mode. The store's own files are accessible only to their owner in any case.
  */
 export function ensurePrivateDirectory(directory: string, logger: Logger): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  // On Windows the mode does not say who may read.
+  // On Windows the mode does not determine who may read.
   if (process.platform === 'win32') return;
   const mode = statSync(directory).mode & 0o777;
   if ((mode & groupAndOthers) !== 0) {

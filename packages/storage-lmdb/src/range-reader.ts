@@ -35,7 +35,7 @@ export interface RangeReaderOptions {
 
 /**
  * Limits that keep a slice to about 5 ms: an entry with its value costs about 3 µs, without it 1 µs, a native count
- * 0.04 µs. Pages that are not in memory take as long as the disk does, so {@link sliceMs} holds too.
+ * 0.04 µs. Pages that are not in memory take as long as the disk needs, so {@link sliceMs} applies too.
  */
 const firstSliceEntries = 200;
 const sliceEntries = 500;
@@ -43,7 +43,7 @@ const sliceBytes = 4 * 1024 * 1024;
 const countChunk = 100_000;
 /** Cost of an entry that is only counted, in entries. */
 const countedEntry = 0.25;
-/** Most versions of one key to walk over before looking the right one up instead. */
+/** Maximum number of versions of one key to walk over before looking the right one up instead. */
 const maxVersionsWalked = 64;
 /** Ends the index entries of a key: sorts above 00 and a revision below 2^53, and below 00 FF and the next key. */
 const afterRevisions = Buffer.from([0x00, 0xfe]);
@@ -83,7 +83,8 @@ export class RangeReader {
   }
 
   /**
-   * The snapshot may be newer than the announced revision, never older, so it suffices that it still has this revision.
+   * The snapshot may be newer than the announced revision, but never older, so it suffices that it still has this
+   * revision.
    */
   isNewest(key: string, revision: Revision): boolean {
     // The shared buffer is not copied, because it is decoded before anything else is read.
@@ -105,7 +106,7 @@ export class RangeReader {
     return scan.count;
   }
 
-  /** Returns the revision to read at, or throws why it cannot be read. */
+  /** Returns the revision to read at, or throws the reason why it cannot be read. */
   #admit(asked: Revision | undefined): Revision {
     const current = this.#options.revision();
     const at = asked || current;

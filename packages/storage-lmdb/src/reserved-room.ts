@@ -19,13 +19,14 @@ const lockFileName = 'lock.mdb';
 const lockFileBytes = 12_288;
 const blockBytes = 512;
 const roomFileName = 'room.tmp';
-/** A new store takes 24 KiB; one without room for some objects would be useless. */
+/** A new store takes 24 KiB; a store without room for some objects would be useless. */
 const newStoreBytes = 262_144;
 /** A smaller data file does not have its tables and format yet. */
 const wholeStoreBytes = 24_576;
 
 /**
- * Throws the file system's error, usually ENOSPC. The directory must be locked, so that nobody else has its store open.
+ * Throws the file system's error, usually ENOSPC. The directory must be locked, so that no other process has its store
+ * open.
  */
 export function reserveRoom(
   dataDir: string,

@@ -62,7 +62,7 @@ export function decodeNumber(bytes: Buffer): number {
   return readNumber(bytes, 0);
 }
 
-/** Returns the key for the table of current keys: plain UTF-8, so that LMDB's order is that of the port. */
+/** Returns the key for the table of current keys: plain UTF-8, so that LMDB's order equals the port's. */
 export function encodeKey(key: string): Buffer {
   return Buffer.from(key, 'utf8');
 }

@@ -1,4 +1,4 @@
-// A read yields to the event loop after 5 ms, however few rows it read: a disk may be slow, and so may a sink.
+// A read yields to the event loop after 5 ms, even if it read few rows, because a disk may be slow, and so may a sink.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -45,7 +45,7 @@ export async function restoreLmdbBackup(options: RestoreOptions): Promise<Revisi
   }
 }
 
-/** Works in a directory inside the target, so that neither a crash nor a refusal leaves a store that looks whole. */
+/** Works in a directory inside the target, so that neither a crash nor a refusal leaves a store that looks complete. */
 async function restore(source: string, dataDir: string, revisionBump: number): Promise<Revision> {
   const workDir = join(dataDir, workDirName);
   rmSync(workDir, { recursive: true, force: true });
@@ -54,7 +54,7 @@ async function restore(source: string, dataDir: string, revisionBump: number): P
     copyFileSync(source, join(workDir, dataFileName));
     makePrivate(join(workDir, dataFileName));
     const revision = await bumpRevision(workDir, revisionBump, source);
-    // The mark of a first start that was cut short would remove what is restored.
+    // The mark of an interrupted first start would cause the restored store to be removed.
     endNewStore(dataDir);
     renameSync(join(workDir, dataFileName), join(dataDir, dataFileName));
     syncDirectory(dataDir);

@@ -2,7 +2,7 @@
 // range-reader.ts, watch-feed.ts and check.ts share one, so that together they never block longer than a step.
 import { onNextTurn } from '@kapstan/api/internal';
 
-/** One slice of work, some milliseconds at most. Returns true when nothing is left to do. */
+/** One slice of work, some milliseconds at most. Returns true when no work is left. */
 export type Step = () => boolean;
 
 interface Task {
@@ -16,7 +16,7 @@ export class TurnQueue {
   #isPumping = false;
   #refusal: unknown;
 
-  /** Runs the step once per turn until it returns true. Rejects with what it throws. */
+  /** Runs the step once per turn until it returns true. Rejects with the step's error. */
   run(step: Step): Promise<void> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return new Promise((resolve, reject) => {

@@ -35,7 +35,7 @@ interface Watcher {
   readonly prefix: string;
   readonly sink: EngineWatchSink;
   readonly wantsProgress: boolean;
-  /** Every event up to this revision was delivered, or lies before the watch's start. */
+  /** Every event up to this revision was delivered, or precedes the watch's start. */
   position: Revision;
   state: 'replaying' | 'live' | 'closed';
 }
@@ -80,7 +80,7 @@ export class WatchFeed implements DurableSink {
     return { close: () => this.#remove(watcher) };
   }
 
-  // Atomic: revision and delivery change together; a watcher that turned live in between would see a gap.
+  // Atomic: revision and delivery change together; a watcher that turned live in between would have a gap.
   /** Delivers the events that became durable. Never called from within a sink. */
   deliver(events: readonly EngineEvent[], revision: Revision): void {
     this.#revision = revision;
@@ -94,7 +94,7 @@ export class WatchFeed implements DurableSink {
     }
   }
 
-  /** Tells every watch that wants it how far it is, in a later turn and never inside the caller's. */
+  /** Reports its progress to every watch that wants it, in a later turn and never inside the caller's. */
   requestProgress(): void {
     if (this.#isProgressAsked) return;
     this.#isProgressAsked = true;
@@ -119,7 +119,7 @@ export class WatchFeed implements DurableSink {
     const isRead = this.#replayRows(watcher);
     if (isClosed(watcher)) return true;
     if (!isRead) return false;
-    // This runs in the turn that delivered the last row, so whatever becomes durable next arrives live.
+    // This runs in the turn that delivered the last row, so the next durable event arrives live.
     watcher.position = this.#revision;
     watcher.state = 'live';
     if (watcher.wantsProgress) this.#sendProgress(watcher);

@@ -1,4 +1,5 @@
-// A caller goes away while its write waits for the engine: the engine is told, and nothing is written.
+// A caller goes away while its write waits for the engine. The test checks that the engine is told, and nothing is
+// written.
 import type { Revision } from '@kapstan/api';
 import { settle, type TestPod } from '@kapstan/api/testing';
 import { beforeEach, expect, it } from 'vitest';

@@ -15,14 +15,14 @@ export interface Codec<T extends KubernetesObject> {
    */
   encode(object: T): Uint8Array;
   /**
-   * Does what {@link encode} does, in slices, for an object of any size. Absent: large objects are encoded in one turn
+   * Does what {@link encode} does, in slices, for an object of any size. Absent = large objects are encoded in one turn
    * too.
    */
   encodeInSlices?(object: T): SlicedWork<Uint8Array>;
   /** Throws unless the bytes are an object of this kind. Sets the object's resourceVersion to `revision`. */
   decode(bytes: Uint8Array, revision: Revision): T;
   /**
-   * Does what {@link decode} does, in slices, for bytes of any size. Absent: large values are decoded in one turn too.
+   * Does what {@link decode} does, in slices, for bytes of any size. Absent = large values are decoded in one turn too.
    */
   decodeInSlices?(bytes: Uint8Array, revision: Revision): SlicedWork<T>;
   /** Returns the wire JSON of the object that {@link decode} returns, when it can be made from the bytes cheaply. */
@@ -33,7 +33,7 @@ export interface Codec<T extends KubernetesObject> {
    */
   isSameContent?(a: Uint8Array, b: Uint8Array): boolean;
   /**
-   * Does what {@link isSameContent} does, in slices, for bytes of any length. Absent: long values are compared in one
+   * Does what {@link isSameContent} does, in slices, for bytes of any length. Absent = long values are compared in one
    * turn too.
    */
   isSameContentInSlices?(a: Uint8Array, b: Uint8Array): SlicedWork<boolean>;
@@ -74,7 +74,10 @@ function versioned<T extends KubernetesObject>(value: unknown, revision: Revisio
   return object;
 }
 
-/** Counts, for each byte value, how many more of it one side has than the other. All counts are 0 between two calls. */
+/**
+ * Counts, for each byte value, how many more occurrences one side has than the other. All counts are 0 between two
+ * calls.
+ */
 const surplus = new Int32Array(256);
 
 /**

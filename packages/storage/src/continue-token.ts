@@ -1,5 +1,5 @@
-// Continue tokens of paged lists, byte for byte the same as kube-apiserver's. continue-fields.ts reads what a token
-// holds. Source: apiserver storage/continue.go.
+// Continue tokens of paged lists, byte for byte the same as kube-apiserver's. continue-fields.ts reads the contents of
+// a token. Source: apiserver storage/continue.go.
 
 import type { Revision, StatusError } from '@kapstan/api';
 import { badRequest, expired } from '@kapstan/api/errors';
@@ -14,7 +14,9 @@ const invalid = 'continue key is not valid: ';
 export interface ContinuePosition {
   /** First key to read. */
   readonly fromKey: string;
-  /** Read at this revision. 0 = the newest: the token in a 410 answer has -1, and its list is inconsistent. */
+  /**
+   * Revision at which the list is read. 0 = the newest: the token in a 410 answer has -1, and its list is inconsistent.
+   */
   readonly revision: Revision;
   /** The revision as written in the token, which may be too long for a number. */
   readonly asked: string;
@@ -22,8 +24,7 @@ export interface ContinuePosition {
 
 /**
  * Returns a token that continues at `fromKey`. The stored start begins with a slash when the prefix ends without one,
- * because kube-apiserver's cache and its store differ in that. Throws TypeError when the key does not lie under the
- * prefix.
+ * because kube-apiserver's cache and its store differ in that. Throws TypeError when the key is not under the prefix.
  */
 export function encodeContinue(fromKey: string, prefix: string, revision: number): string {
   if (!fromKey.startsWith(prefix)) {

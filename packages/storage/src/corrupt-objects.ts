@@ -1,4 +1,4 @@
-// Collects the unreadable objects of a list into one error that names them all, if the store was asked to name them.
+// Collects the unreadable objects of a list into one error that names them all, if the store was configured to do so.
 // Source: apiserver storage/etcd3/store.go (abortOnFirstError) and corrupt_obj_deleter.go
 // (corruptObjErrAggregatorFactory).
 import { type GroupResource, StatusError } from '@kapstan/api';
@@ -8,7 +8,7 @@ import { isStorageError } from './storage-error.ts';
 
 const maxCorruptObjects = 100;
 
-/** Gathers the `Corrupt` errors of one list. The answer of {@link add} says when to stop reading. */
+/** Gathers the `Corrupt` errors of one list. The result of {@link add} tells when to stop reading. */
 export class CorruptObjects {
   readonly #resource: GroupResource;
   readonly #isNamed: boolean;

@@ -25,8 +25,8 @@ import { plainStatusError, revisionOf } from './versioner.ts';
 import { largeObjectBytes, runInTurns } from './work-turns.ts';
 
 /**
- * Passes all reads through, also the optional ones. Checks writes as the wrapped storage would, then answers without
- * writing.
+ * Passes all reads through, including the optional ones. Checks writes as the wrapped storage would, then answers
+ * without writing.
  */
 export class DryRunStorage<T extends KubernetesObject> implements Required<Storage<T>> {
   readonly #storage: Storage<T>;

@@ -1,5 +1,5 @@
-// The Engine port: a revisioned key-value store of bytes, with exactly what etcd offers. Implemented by storage-lmdb
-// and storage-etcd; used by object-store.ts alone.
+// The Engine port: a revisioned key-value store of bytes, with exactly the features of etcd. Implemented by
+// storage-lmdb and storage-etcd; used only by object-store.ts.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 
@@ -11,11 +11,11 @@ export interface KeyValue {
   readonly createRevision: Revision;
   /** Revision of the last write. */
   readonly modRevision: Revision;
-  /** Id of the lease that the key is bound to. 0 = none. */
+  /** Id of the lease to which the key is bound. 0 = none. */
   readonly lease: number;
 }
 
-/** What a get of an engine found, and the revision at which it was read. */
+/** The result of a get of an engine, and the revision at which it was read. */
 export interface EngineRead {
   /** Newest revision of the whole store when the read ran. */
   readonly revision: Revision;
@@ -31,14 +31,14 @@ export interface KeyRange {
 
 /** Options of a range read: limit, revision, whether values are wanted. */
 export interface RangeOptions {
-  /** Read at this revision. 0 or absent = newest. */
+  /** Revision at which the range is read. 0 or absent = newest. */
   readonly revision?: Revision | undefined;
-  /** Most entries to return. 0 or absent = no limit. */
+  /** Maximum number of entries to return. 0 or absent = no limit. */
   readonly limit?: number | undefined;
   readonly signal?: CallSignal | undefined;
 }
 
-/** What a range read found. */
+/** The result of a range read. */
 export interface RangeResult {
   /** Newest revision of the store when the read ran, even when an older one was read. */
   readonly revision: Revision;
@@ -85,9 +85,9 @@ export interface EngineEvent {
 export interface EngineWatchSink {
   /** Delivers all events of one revision in the watched range, in order. */
   onEvents(events: readonly EngineEvent[], revision: Revision): void;
-  /** Says that every event up to this revision has been delivered. */
+  /** Reports that every event up to this revision has been delivered. */
   onProgress(revision: Revision): void;
-  /** Says that the watch is over, with `Compacted` when the history it needed is gone. */
+  /** Reports that the watch is over, with `Compacted` when the history that it needed is gone. */
   onError(error: Error): void;
 }
 
@@ -95,7 +95,7 @@ export interface EngineWatchSink {
 export interface EngineWatchOptions {
   /** Deliver events with a revision above this one. */
   readonly after: Revision;
-  /** Ask for `onProgress` from time to time. Default false. */
+  /** True = `onProgress` is called from time to time. Default false. */
   readonly progressNotify?: boolean;
 }
 
@@ -106,15 +106,15 @@ export interface EngineWatch {
 
 /**
  * A revisioned key-value store. Revisions rise by one per commit, start at 1 for an empty store and are never issued
- * twice (I11). A commit resolves when it is durable (I10), and no revision is visible to any reader or watcher before.
- * Every method rejects with `StorageError`: `Compacted`, `FutureRevision`, `TooLarge`, `Unreachable`
- * (`maybeApplied` says whether a commit may have happened; the engine never retries it), `Full`, `Closed`.
+ * twice (I11). A commit resolves when it is durable (I10), and no revision is visible to any reader or watcher earlier.
+ * Every method rejects with `StorageError`: `Compacted`, `FutureRevision`, `TooLarge`, `Unreachable` (`maybeApplied`
+ * says whether a commit may have happened; the engine never retries it), `Full`, `Closed`.
  */
 export interface Engine {
   get(key: string, options?: RangeOptions): Promise<EngineRead>;
   /**
    * Returns true when {@link Engine.get} would now find this revision of the key. Engines that can tell without waiting
-   * answer in this turn. False says nothing: a caller that needs to know calls `get`. Never throws.
+   * answer in this turn. False means nothing: a caller that needs to know calls `get`. Never throws.
    */
   isNewest?(key: string, revision: Revision): boolean;
   range(range: KeyRange, options?: RangeOptions): Promise<RangeResult>;

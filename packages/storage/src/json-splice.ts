@@ -13,7 +13,7 @@ const newline = 0x0a;
 
 /**
  * Returns the same object with `metadata.resourceVersion` set, without the final newline. Returns undefined when the
- * bytes are not compact JSON with a metadata object, or already mention a resourceVersion: the caller then has to
+ * bytes are not compact JSON with a metadata object, or already mention a resourceVersion, so that the caller has to
  * encode.
  */
 export function spliceResourceVersion(stored: Uint8Array, resourceVersion: string): Uint8Array | undefined {
@@ -25,8 +25,8 @@ export function spliceResourceVersion(stored: Uint8Array, resourceVersion: strin
   const end = bytes[bytes.length - 1] === newline ? bytes.length - 1 : bytes.length;
   const isEmpty = bytes[at] === braceClose;
   const insert = `"resourceVersion":"${resourceVersion}"${isEmpty ? '' : ','}`;
-  // The buffer has one more byte behind the returned part: an answer ends in a newline, and {@link jsonLine} finds it
-  // here.
+  // The buffer has one more byte after the returned part, because an answer ends in a newline, and {@link jsonLine}
+  // finds it here.
   const line = Buffer.allocUnsafeSlow(end + insert.length + 1);
   bytes.copy(line, 0, 0, at);
   line.write(insert, at, 'latin1');
@@ -43,7 +43,7 @@ export function jsonLine(json: Uint8Array): Uint8Array {
   const { buffer, byteOffset, length } = json;
   if (byteOffset === 0 && buffer.byteLength === length + 1) {
     const line = new Uint8Array(buffer);
-    // Invariant: nobody else writes to a buffer that is exactly one byte longer than the JSON.
+    // Invariant: no other code writes to a buffer that is exactly one byte longer than the JSON.
     if (line[length] === newline) return line;
   }
   const line = new Uint8Array(length + 1);
@@ -91,7 +91,10 @@ function skipString(bytes: Buffer, at: number): number {
   return i + 1;
 }
 
-/** Returns the index after the value that starts at `at`: that of the comma or brace that follows at the same depth. */
+/**
+ * Returns the index after the value that starts at `at`, which is the index of the comma or brace that follows at the
+ * same depth.
+ */
 function skipValue(bytes: Buffer, at: number): number {
   let depth = 0;
   let i = at;

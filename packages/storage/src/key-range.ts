@@ -1,10 +1,10 @@
-// Ranges of keys and their order. Keys sort by their UTF-8 bytes, which is the order of code points and not that of
-// `<`. Every engine, the object store and the cache take the order from here.
+// Ranges of keys and their order. Keys sort by their UTF-8 bytes, which is the order of code points and not the order
+// of `<`. Every engine, the object store and the cache use the order defined here.
 import type { KeyRange } from './engine.ts';
 
 /**
- * Returns a negative number, 0 or a positive number when the UTF-8 bytes of `a` sort before, equal to or after those of
- * `b`.
+ * Returns a negative number, 0 or a positive number when the UTF-8 bytes of `a` sort before, equal to or after the
+ * bytes of `b`.
  */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -16,7 +16,7 @@ export function compareKeys(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Ranks surrogates above U+E000 to U+FFFF, since they stand for code points above U+FFFF. */
+/** Ranks surrogates above U+E000 to U+FFFF, because they represent code points above U+FFFF. */
 function rank(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
 }
@@ -28,7 +28,7 @@ export function rangeOf(prefix: string, start: string = prefix): KeyRange {
   return { start, end: `${prefix.slice(0, -1)}0` };
 }
 
-/** Returns the least key above this one, at which a range continues. */
+/** Returns the lowest key above this one, at which a range continues. */
 export function keyAfter(key: string): string {
   return `${key}\u0000`;
 }
@@ -43,7 +43,7 @@ export function isInRange(range: KeyRange, key: string): boolean {
   return compareKeys(key, range.start) >= 0 && compareKeys(key, range.end) < 0;
 }
 
-/** Returns the beginning that all keys of the range share: what its two ends have in common. */
+/** Returns the beginning that all keys of the range share, which is the common beginning of its two ends. */
 export function commonPrefix({ start, end }: KeyRange): string {
   let length = 0;
   while (length < start.length && start[length] === end[length]) length += 1;

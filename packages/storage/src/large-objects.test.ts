@@ -1,4 +1,5 @@
-// Objects of more than 32 KiB are encoded, decoded and compared in slices, and otherwise behave like small ones.
+// Tests that objects of more than 32 KiB are encoded, decoded and compared in slices, and otherwise behave like small
+// ones.
 import type { UnstructuredObject } from '@kapstan/api';
 import { expect, it } from 'vitest';
 import { jsonCodec } from './codec.ts';

@@ -1,5 +1,5 @@
 // LeaseManager finds leases for keys that expire; keys with similar lifetimes share one, as in etcd3/lease_manager.go.
-// put-committer.ts asks it. The engine below grants a new lease whenever it is asked.
+// Used by put-committer.ts. The engine below grants a new lease on every request.
 import type { Clock } from '@kapstan/api';
 import type { Histogram } from '@kapstan/api/internal';
 import type { Engine } from './engine.ts';
@@ -7,12 +7,12 @@ import type { Engine } from './engine.ts';
 export interface LeaseManagerOptions {
   readonly engine: Engine;
   readonly clock: Clock;
-  /** Longest extra lifetime, in seconds, that a lease is given so that later keys can share it. */
+  /** Longest additional lifetime, in seconds, that a lease is given so that later keys can share it. */
   readonly reuseSeconds: number;
-  /** Most keys that share one lease. Failed attempts count too. */
+  /** Maximum number of keys that share one lease. Failed attempts count too. */
   readonly maxObjects: number;
   /**
-   * Records how many keys shared a lease, when the next lease is granted; the key that asks for the next one counts
+   * Records how many keys shared a lease, when the next lease is granted; the key that requests the next one counts
    * too.
    */
   readonly objectCounts?: Histogram;
@@ -35,8 +35,8 @@ export class LeaseManager {
   }
 
   /**
-   * Returns a lease of at least this lifetime. Callers are served in turn, so that a waiting caller finds the lease of the caller before
-   * it.
+   * Returns a lease of at least this lifetime. Callers are served one after the other, so that a waiting caller finds the lease of the
+   * previous one.
    */
   leaseFor(ttlSeconds: number): Promise<Readonly<SharedLease>> {
     const granted = this.#granting.then(() => this.#shareOrGrant(ttlSeconds));

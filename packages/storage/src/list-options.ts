@@ -7,11 +7,11 @@ import { decodeContinue } from './continue-token.ts';
 import type { StorageListOptions } from './storage.ts';
 import { plainStatusError, resourceVersionProblem } from './versioner.ts';
 
-/** Where a list goes on: the position that a continue token holds. */
+/** The place where a list continues: the position in a continue token. */
 export interface ListPosition {
   /** The exact revision to read at. 0 = the newest. */
   readonly pinned: Revision;
-  /** That revision as the client or the token wrote it, which may be too long for a number. */
+  /** The pinned revision as the client or the token wrote it, which may be too long for a number. */
   readonly asked: string;
   /** First key to read, when a token names one. */
   readonly fromKey?: string;

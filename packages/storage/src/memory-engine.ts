@@ -29,7 +29,10 @@ interface Watcher {
 const maxValueBytes = 1_572_864;
 const asRevision = (value: number): Revision => value as Revision;
 
-/** Keeps every event since the last compaction and replays them for reads of the past. Not meant for large stores. */
+/**
+ * Keeps every event since the last compaction and replays the events for reads of the past. It is not meant for large
+ * stores.
+ */
 export class MemoryEngine implements Engine {
   readonly supportsProgressRequests: boolean;
   /** Called before each operation. A test makes it throw or wait to inject a fault. */
@@ -141,7 +144,7 @@ export class MemoryEngine implements Engine {
     return this.checkHealth();
   }
 
-  /** Returns the size of the values alone; there is no disk. */
+  /** Returns the size of the values only, because there is no disk. */
   async storedBytes(): Promise<number> {
     await this.checkHealth();
     return [...this.#current.values()].reduce((sum, kv) => sum + kv.value.length, 0);
@@ -174,7 +177,7 @@ export class MemoryEngine implements Engine {
     return revision;
   }
 
-  // Never nested: the running loop delivers an event that a sink writes.
+  // Deliveries are never nested: an event that a sink writes is delivered by the running loop.
   #deliver(): void {
     if (this.#isDelivering) return;
     this.#isDelivering = true;

@@ -1,4 +1,4 @@
-// ObjectCoder combines codec and transformer. It stands between object-store.ts and the bytes of its engine.
+// ObjectCoder combines codec and transformer. It sits between object-store.ts and the bytes of its engine.
 import type { DeepReadonly, KubernetesObject, Revision } from '@kapstan/api';
 import { deepFreeze, messageOf, onNextTurn } from '@kapstan/api/internal';
 import type { Codec } from './codec.ts';
@@ -10,7 +10,7 @@ import { identityTransformer, type Transformer } from './transform/transformer.t
 import { withoutVersion } from './versioner.ts';
 import { largeObjectBytes, runFirstInTurns, runInTurns } from './work-turns.ts';
 
-/** An object as read for an update, with its plain bytes, which tell whether an update changes anything. */
+/** An object as read for an update, with its plain bytes, which show whether an update changes anything. */
 export interface ReadState<T extends KubernetesObject> {
   /** Absent: the key does not exist. */
   readonly stored?: Stored<T>;
@@ -36,8 +36,8 @@ export class ObjectCoder<T extends KubernetesObject> {
   readonly #freeze: boolean;
   readonly #onDecodeError: (() => void) | undefined;
   /**
-   * Objects read from the engine in this turn, by revision. A watch hears of a write just before its writer does, so
-   * both share one.
+   * Objects read from the engine in this turn, by revision. A watch receives a write just before its writer gets the
+   * answer, so both share one object.
    */
   readonly #fresh = new Map<Revision, Stored<T>>();
   /**
@@ -61,8 +61,8 @@ export class ObjectCoder<T extends KubernetesObject> {
   }
 
   /**
-   * Fetches what is needed to read a value, and decodes a large one. Returns undefined when there is nothing to do.
-   * Callers await it before {@link read} and its like, and read in the same turn. Never rejects.
+   * Fetches everything needed to read a value, and decodes a large one. Returns undefined when there is nothing to do.
+   * Callers await it before {@link read} and similar methods, and read in the same turn. Never rejects.
    */
   prepare(kv: KeyValue): Promise<void> | undefined {
     const fetching = this.#transformer.prepare?.(kv.value);
@@ -114,7 +114,7 @@ export class ObjectCoder<T extends KubernetesObject> {
     return this.#decode(kv.key, kv.modRevision, bytes);
   }
 
-  /** Reads a value that was just written. Its writer and all watches hear of it in one turn and share one decoding. */
+  /** Reads a value that was just written. Its writer and all watches receive it in one turn and share one decoding. */
   readChange(kv: KeyValue): Stored<T> {
     const fresh = this.#fresh.get(kv.modRevision);
     if (fresh?.key === kv.key) return fresh;
@@ -169,8 +169,8 @@ export class ObjectCoder<T extends KubernetesObject> {
   }
 
   /**
-   * Returns the object that a write answers with: the one a watch has decoded, else decoded anew, so that nobody shares
-   * state with the writer (I6).
+   * Returns the object with which a write answers: the one a watch has decoded, or else a newly decoded one, so that
+   * nobody shares state with the writer (I6).
    */
   written(key: string, plain: Uint8Array, revision: Revision): Stored<T> {
     const fresh = this.#fresh.get(revision);

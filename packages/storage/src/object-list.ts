@@ -18,7 +18,10 @@ import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
 import { listVersion, plainNumber, requireNotOlder } from './versioner.ts';
 
-/** Most keys requested from an engine at once, unless a client asks for more. Source: etcd3/store.go maxLimit. */
+/**
+ * Maximum number of keys requested from an engine at once, unless a client asks for more. Source: etcd3/store.go
+ * maxLimit.
+ */
 const maxPageSize = 10_000;
 
 export interface ObjectListContext<T extends KubernetesObject> {

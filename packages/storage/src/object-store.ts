@@ -75,18 +75,18 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
    * Default 60.
    */
   readonly leaseReuseSeconds?: number | undefined;
-  /** Most keys that share a lease, at least 1. Default 1 000. */
+  /** Maximum number of keys that share a lease, at least 1. Default 1 000. */
   readonly leaseMaxObjects?: number | undefined;
   /** Source of random numbers in [0, 1), for retry times. Default Math.random. */
   readonly random?: (() => number) | undefined;
   /**
-   * True: after a conflict, readers of that key's newest state are let through one by one, so that no writer loses
-   * again and again (decision 0020). Default: true with the system's clock; false with another, which may stand still
-   * while they wait.
+   * True = after a conflict, readers of that key's newest state are let through one by one, so that no writer loses
+   * again and again (decision 0020). Default: true with the system's clock; false with another clock, which may stand
+   * still while they wait.
    */
   readonly queuesReaders?: boolean | undefined;
   /**
-   * True: a list with unreadable objects is refused with a StorageReadError that names up to 100 of them. Default
+   * True = a list with unreadable objects is refused with a StorageReadError that names up to 100 of them. Default
    * false: the first one refuses the list with its own error, as while the feature gate
    * AllowUnsafeMalformedObjectDeletion is off.
    */
@@ -263,7 +263,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     return this.#engine.compactRevision();
   }
 
-  /** Returns what this store has counted so far, for metrics. */
+  /** Returns the counts of this store so far, for metrics. */
   inspect(): StoreInspection {
     return this.#counters.inspect();
   }

@@ -113,7 +113,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     return error;
   }
 
-  /** Returns the stored object when the update changes nothing, compared with what is stored now. */
+  /** Returns the stored object when the update changes nothing in the state that is stored now. */
   async #unchanged(plain: Uint8Array, object: T): Promise<Stored<T> | 'changed' | 'retry'> {
     if (this.#state.isStale || !(await this.#hasContent(plain, object))) return 'changed';
     if (!this.#isCurrent) {
@@ -140,7 +140,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     return this.#coder.isSameLargeContent(plain, present);
   }
 
-  /** Returns undefined when another writer came first; that writer's state is now the one to update. */
+  /** Returns undefined when another writer was first; that writer's state is now the one to update. */
   async #write(plain: Uint8Array, ttlSeconds: number | undefined): Promise<Stored<T> | undefined> {
     const { key, options } = this.#update;
     const { signal } = options;
@@ -190,5 +190,5 @@ export class UpdateLoop<T extends KubernetesObject> {
   }
 }
 
-/** Has no object, so it fits every type. */
+/** The state of an absent object, which fits every type. */
 const absent: ReadState<never> = { revision: 0 as Revision, isStale: false };

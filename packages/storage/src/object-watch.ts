@@ -141,7 +141,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
     this.#steps.run(undefined, () => this.#fail(error));
   }
 
-  /** Fetches what is needed to read these events. Undefined when nothing is. */
+  /** Fetches everything needed to read these events. Undefined when nothing is. */
   #needs(events: readonly EngineEvent[]): Promise<unknown> | undefined {
     const needs: Promise<void>[] = [];
     const { coder } = this.#context;

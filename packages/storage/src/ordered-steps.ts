@@ -1,10 +1,10 @@
-// OrderedSteps runs the steps of a watch in the order of its events, though some must wait until a key is fetched. If
+// OrderedSteps runs the steps of a watch in the order of its events, although some must wait until a key is fetched. If
 // nothing waits, a step runs at once. Used by object-watch.ts.
 import { StorageError } from './storage-error.ts';
 
 /**
- * Most steps that may wait. Keys are few and arrive within seconds, so more than this means that the key service is
- * lost.
+ * Maximum number of steps that may wait. Keys are few and arrive within seconds, so more than this means that the key
+ * service is lost.
  */
 const maxWaiting = 10_000;
 
@@ -13,9 +13,7 @@ export class OrderedSteps {
   #tail: Promise<unknown> | undefined;
   #waiting = 0;
 
-  /**
-   * `onError` receives what a step threw after it had to wait, and an error for each step beyond 10,000 waiting ones.
-   */
+  /** `onError` receives the error of a step that had to wait, and an error for each step beyond 10,000 waiting ones. */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
   }

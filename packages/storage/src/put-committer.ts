@@ -1,5 +1,5 @@
 // PutCommitter commits every put of an ObjectStore, and binds puts with a lifetime to a lease. object-store.ts and
-// object-update.ts are above it, lease-manager.ts and the engine below.
+// object-update.ts use it; it uses lease-manager.ts and the engine.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { CommitResult, Engine } from './engine.ts';
@@ -10,7 +10,7 @@ export interface TimedPut {
   readonly key: string;
   readonly expectedRevision: Revision;
   readonly value: Uint8Array;
-  /** Least lifetime of the key in seconds. 0 or absent = for ever. */
+  /** Minimum lifetime of the key in seconds. 0 or absent = forever. */
   readonly ttlSeconds?: number | undefined;
   readonly signal?: CallSignal | undefined;
 }

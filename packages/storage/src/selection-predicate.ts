@@ -1,5 +1,5 @@
-// SelectionPredicate says which objects a list or watch selects. The edge parses it once and passes it down. Source:
-// apiserver storage/selection_predicate.go.
+// SelectionPredicate describes the objects that a list or watch selects. It is parsed once at the edge and passed down.
+// Source: apiserver storage/selection_predicate.go.
 import type { DeepReadonly, FieldSelector, KubernetesObject, LabelSelector } from '@kapstan/api';
 
 /** The labels and fields of an object, as selectors see them. */
@@ -12,7 +12,7 @@ export interface Attributes {
 /** Returns the labels and fields by which an object can be selected. */
 export type GetAttributes<T extends KubernetesObject> = (object: DeepReadonly<T>) => Attributes;
 
-/** Which objects a list or a watch wants, by labels and fields. */
+/** Selects objects for a list or a watch, by labels and fields. */
 export interface SelectionPredicate<T extends KubernetesObject> {
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
@@ -48,7 +48,7 @@ export function matchesAttributes<T extends KubernetesObject>(
 }
 
 /**
- * Returns the one name that an exact `metadata.name` requirement asks for. Undefined without one, and on a later page.
+ * Returns the only name that an exact `metadata.name` requirement allows. Undefined without one, and on a later page.
  */
 export function matchesSingleName<T extends KubernetesObject>(predicate: SelectionPredicate<T>): string | undefined {
   return predicate.continue === '' ? predicate.fields.exactValue('metadata.name') : undefined;

@@ -1,8 +1,9 @@
-// The storage stack's own error family. It never crosses HTTP: the registry turns it into a StatusError (toStatus).
+// The storage stack's own error family. It never crosses HTTP, because the registry turns it into a StatusError
+// (toStatus).
 
 const brand = Symbol.for('@kapstan/storage/StorageError');
 
-/** Codes are only ever added. {@link storageErrors} says what each means. */
+/** Codes are only ever added. {@link storageErrors} describes their meaning. */
 export type StorageErrorCode =
   | 'KeyNotFound'
   | 'KeyExists'
@@ -48,9 +49,7 @@ export const storageErrors: Readonly<Record<StorageErrorCode, StorageErrorRow>> 
 export interface StorageErrorInit {
   readonly code: StorageErrorCode;
   readonly key?: string | undefined;
-  /**
-   * The revision that the code refers to: that of the conflict or the compaction; the newest one for FutureRevision.
-   */
+  /** The revision to which the code refers: the conflicting or compacted one; the newest one for FutureRevision. */
   readonly revision?: number | undefined;
   readonly message?: string | undefined;
   /** For `Unreachable`: true when the commit may have happened. Default false. */
@@ -58,7 +57,7 @@ export interface StorageErrorInit {
   readonly cause?: unknown | undefined;
 }
 
-/** An error of a store; `code` says which. `toStatus` makes the answer of an API server of it. */
+/** An error of a store; `code` tells the kind. `toStatus` turns it into the answer of an API server. */
 export class StorageError extends Error {
   readonly code: StorageErrorCode;
   readonly key: string;

@@ -37,7 +37,7 @@ export interface StorageListOptions<T extends KubernetesObject> extends StorageC
 
 /** A list of stored objects, with the revision at which it was read. */
 export interface StoredList<T extends KubernetesObject> {
-  /** Version of the list, never older than that of an item. */
+  /** Version of the list, never older than the version of an item. */
   readonly resourceVersion: ResourceVersion;
   readonly items: readonly Stored<T>[];
   /** "" on the last page. */
@@ -56,17 +56,17 @@ export interface StorageDeleteOptions<T extends KubernetesObject> extends Storag
 }
 
 export interface UnreadableDeleteOptions extends StorageCallOptions {
-  /** Throws to refuse. It gets no object, since the object cannot be decoded. */
+  /** Throws to refuse. It gets no object, because the object cannot be decoded. */
   readonly validateDeletion?: (() => Promise<void> | void) | undefined;
 }
 
-/** Where the store stood when it answered. */
+/** The state of the store when it answered. */
 export interface ResponseMeta {
   /** Always 0 from the object store. */
   readonly ttlSeconds: number;
   /** 0 for an absent object. */
   readonly revision: Revision;
-  /** True: the present object is large, so work on all of it is done in slices. */
+  /** True = the present object is large, so work on all of it is done in slices. */
   readonly isLarge?: boolean;
 }
 
@@ -111,13 +111,13 @@ export interface StorageWatchOptions<T extends KubernetesObject> {
    */
   readonly sendInitialEvents?: boolean | undefined;
   /**
-   * True: the bookmark at the end of a streamed list's state is sent even if the predicate allows no bookmarks, so that
-   * a sink knows where the state ends. The client did not ask for it, so no request is refused because of it. Default
-   * false.
+   * True = the bookmark at the end of a streamed list's state is sent even if the predicate allows no bookmarks, so
+   * that a sink knows where the state ends. The client did not ask for it, so no request is refused because of it.
+   * Default false.
    */
   readonly marksInitialEventsEnd?: boolean | undefined;
   /**
-   * True: each MODIFIED event carries the state before it, for a sink that selects by more than the store knows of. Only with a
+   * True = each MODIFIED event carries the state before it, for a sink that selects by properties unknown to the store. Allowed only with a
    * predicate that selects everything. Default false.
    */
   readonly withPrevious?: boolean | undefined;
@@ -150,11 +150,11 @@ export type StorageEvent<T extends KubernetesObject> =
 export interface StorageWatchSink<T extends KubernetesObject> {
   onEvent(event: StorageEvent<T>): void;
   /**
-   * Called at most once, last: the watch is over. `error` is a StatusError or StorageError; absent when the store ends
-   * the watch normally.
+   * Called at most once, as the last call, when the watch is over. `error` is a StatusError or StorageError; absent
+   * when the store ends the watch normally.
    */
   onEnd(error?: Error): void;
-  /** True while a slow reader has too much unread, and initial events should be held back. Absent: never. */
+  /** True while a slow reader has too much unread, and initial events should be held back. Absent = never. */
   readonly isFull?: boolean;
   /** Set by a storage that holds initial events back. The sink calls it once, when it is no longer full. */
   onRoom?: (() => void) | undefined;
@@ -163,15 +163,15 @@ export interface StorageWatchSink<T extends KubernetesObject> {
 /** A watch under way. */
 export interface StorageWatch {
   /**
-   * Resolves when the state that the watch begins with is fixed, so that a write from now on is delivered as a change of
-   * it, or when the watch has ended. Never rejects. Absent = it was fixed when `watch` returned.
+   * Resolves when the state that the watch begins with is fixed, so that a later write is delivered as a change of it, or when the watch
+   * has ended. Never rejects. Absent = it was fixed when `watch` returned.
    */
   readonly begun?: Promise<void> | undefined;
   /** Idempotent. Nothing is delivered after it. */
   close(): void;
 }
 
-/** How many objects there are, and how large. */
+/** The number and size of the objects. */
 export interface StorageStats {
   readonly objectCount: number;
   /** 0 when unknown. */
@@ -189,7 +189,7 @@ export interface Storage<T extends KubernetesObject> {
   get(key: string, options?: StorageGetOptions<T>): Promise<Stored<T> | undefined>;
   /**
    * Returns true when {@link get} would now find exactly this object. The store answers in this turn if it can tell
-   * without waiting; false says nothing. Absent: the storage can never tell.
+   * without waiting; false means nothing. Absent = the storage can never tell.
    */
   isNewest?(known: Stored<T>, options?: StorageCallOptions): boolean;
   getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>>;
@@ -207,14 +207,14 @@ export interface Storage<T extends KubernetesObject> {
   guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options?: GuaranteedUpdateOptions<T>): Promise<Stored<T>>;
   /**
    * Starts a watch; errors of the store go to `sink.onEnd`. Throws the errors that kube-apiserver answers before a
-   * stream begins: StorageError for an invalid key, StatusError for a version that is no number (500) and for a cache
-   * that is not ready (429).
+   * stream begins: StorageError for an invalid key, StatusError for a version that is not a number (500) and for a
+   * cache that is not ready (429).
    */
   watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch;
   stats(): Promise<StorageStats>;
   /** Resolves to the newest revision of the whole store, not only of this resource. */
   currentResourceVersion(): Promise<Revision>;
-  /** Returns undefined when ready, else the reason why not. */
+  /** Returns undefined when ready, otherwise the reason why not. */
   readiness(): Error | undefined;
   requestWatchProgress(): Promise<void>;
   /** True when {@link requestWatchProgress} works, so that a cache can find out whether it is up to date. */

@@ -1,5 +1,5 @@
-// StoreCounters counts what an ObjectStore does. The store's parts fill it, store-metrics.ts shows it. It holds plain
-// numbers, because a store is too busy for a metrics library.
+// StoreCounters counts the activity of an ObjectStore. The store's parts fill it, store-metrics.ts shows it. It holds
+// plain numbers, because a store is too busy for a metrics library.
 import type { Clock } from '@kapstan/api';
 import { DurationHistogram, Histogram, type HistogramCounts } from '@kapstan/api/internal';
 
@@ -25,7 +25,7 @@ export interface StoreInspection {
   /** Progress reports received. */
   readonly bookmarks: number;
   readonly decodeErrors: number;
-  /** How many keys shared each lease, counted when it was replaced. Failed attempts count too. */
+  /** Number of keys that shared each lease, counted when it was replaced. Failed attempts count too. */
   readonly leaseObjects: HistogramCounts;
   /** Objects that lists fetched, evaluated and returned. */
   readonly lists: {

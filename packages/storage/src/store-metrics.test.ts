@@ -31,7 +31,7 @@ function text(stats?: InspectedStore['stats']): string {
   return formatMetrics(storeMetrics([{ ...pods, inspection: store.inspect(), stats }]));
 }
 
-/** Returns the value of the one sample whose line begins with this text. */
+/** Returns the value of the sample whose line begins with this text. */
 function value(start: string): number | undefined {
   const line = text()
     .split('\n')

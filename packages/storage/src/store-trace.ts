@@ -64,18 +64,18 @@ export interface StoreSpan {
   readonly durationMs: number;
   /** `atMs` counts from the start. `len` is in bytes for an object, in keys for a page. */
   readonly steps: readonly { readonly name: StoreStep; readonly atMs: number; readonly len?: number }[];
-  /** Code of a StorageError, reason of a Status, else the error's name. Absent = the call succeeded. */
+  /** Code of a StorageError, reason of a Status, or else the error's name. Absent = the call succeeded. */
   readonly error?: string;
 }
 
 export interface TracedCall {
   readonly name: string;
-  /** Called only when somebody will read the attributes. */
+  /** Called only when the attributes are going to be read. */
   readonly attributes: () => SpanAttributes;
 }
 
 interface MadeCall extends Pick<StoreSpan, 'startMs' | 'durationMs'> {
-  /** Called only when somebody will read the steps. */
+  /** Called only when the steps are going to be read. */
   readonly steps: () => StoreSpan['steps'];
 }
 
@@ -88,7 +88,7 @@ const finished = channel(storeChannelName);
 export class StoreTrace {
   readonly startMs: number;
   readonly #clock: Clock;
-  /** Name, time and length of each step, flattened. They become objects only when somebody reads them. */
+  /** Name, time and length of each step, flattened. They become objects only when they are read. */
   readonly #marks: (StoreStep | number)[] = [];
 
   constructor(clock: Clock) {
@@ -96,7 +96,7 @@ export class StoreTrace {
     this.startMs = clock.monotonicNow();
   }
 
-  /** Records a step. `len`: the bytes or keys that it handled. */
+  /** Records a step. `len`: the number of bytes or keys that it handled. */
   step(name: StoreStep, len = -1): void {
     this.#marks.push(name, this.#clock.monotonicNow(), len);
   }
@@ -152,7 +152,8 @@ export class StoreTracer {
   }
 
   /**
-   * Publishes a finished call, and logs it when it was slow. Costs almost nothing when nobody listens and it was fast.
+   * Publishes a finished call, and logs it when it was slow. This costs almost nothing when there is no subscriber and
+   * the call was fast.
    */
   made(call: TracedCall, { startMs, durationMs, steps }: MadeCall, error?: unknown): void {
     const isSlow = durationMs > slowCallMs;

@@ -16,8 +16,8 @@ export const jsonEncoding: Encoding<KubernetesObject> = {
 
 /**
  * One object at one revision. The object carries its resourceVersion and is never changed (I6): copy it with
- * structuredClone first. Encodings are made on first use. The wire JSON is kept as long as this value lives, the others
- * as long as the object is.
+ * structuredClone first. Encodings are made on first use. The wire JSON is kept as long as this value lives, other
+ * encodings as long as the object.
  */
 export class Stored<T extends KubernetesObject> {
   readonly key: string;
@@ -27,12 +27,12 @@ export class Stored<T extends KubernetesObject> {
   #object: DeepReadonly<T> | undefined;
   #parse: (() => DeepReadonly<T>) | undefined;
   #parseInTurns: (() => Promise<DeepReadonly<T>>) | undefined;
-  // The JSON has a field of its own instead of a place in the Map. Nearly every value has JSON and no other encoding,
-  // and a Map takes more memory than a field.
+  // The JSON has its own field instead of a place in the Map. Nearly every value has JSON and no other encoding, and a
+  // Map takes more memory than a field.
   #json: Uint8Array | undefined;
   #encodings: Map<string, Uint8Array> | undefined;
   /**
-   * Long encodings of a released object, kept while somebody else holds them, so that simultaneous readers share one.
+   * Long encodings of a released object, kept while another reader holds them, so that simultaneous readers share one.
    */
   #borrowed: Map<string, WeakRef<Uint8Array>> | undefined;
 
@@ -42,14 +42,14 @@ export class Stored<T extends KubernetesObject> {
     this.#object = object;
   }
 
-  /** The object, parsed anew after {@link release}. Always equal, and the same one between two releases. */
+  /** The object, parsed again after {@link release}. Always equal, and the same one between two releases. */
   get object(): DeepReadonly<T> {
     // Invariant: without an object there is a parser.
     this.#object ??= (this.#parse as () => DeepReadonly<T>)();
     return this.#object;
   }
 
-  /** Sets how to parse the object anew, which allows {@link release} to drop it. */
+  /** Sets how to parse the object again, which allows {@link release} to drop it. */
   rememberParser(parse: () => DeepReadonly<T>, parseInTurns?: () => Promise<DeepReadonly<T>>): void {
     this.#parse = parse;
     this.#parseInTurns = parseInTurns;
@@ -57,7 +57,7 @@ export class Stored<T extends KubernetesObject> {
 
   /**
    * Parses a large object in several turns if it was released, so that the next use of {@link object} need not parse it
-   * in one. Resolves to whether it did: then the caller may {@link release} it again.
+   * in one. Resolves to true if it did, so that the caller may {@link release} it again.
    */
   async restore(): Promise<boolean> {
     if (this.#object !== undefined || this.#parseInTurns === undefined) return false;
@@ -67,9 +67,9 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /**
-   * Drops the object and keeps only its JSON, if the object can be parsed anew. A parsed object takes several times its
-   * bytes and costs the garbage collector time, so objects that are held but rarely read are kept this way (decision
-   * 0013).
+   * Drops the object and keeps only its JSON, if the object can be parsed again. A parsed object takes several times
+   * its bytes and costs the garbage collector time, so objects that are held but rarely read are kept this way
+   * (decision 0013).
    */
   release(): void {
     if (this.#parse === undefined) return;

@@ -73,8 +73,8 @@ describe('toStatus', () => {
       expect(answer(verb, code as StorageErrorCode), code).toBe(expected);
   });
 
-  // TooLarge differs from kube-apiserver on purpose, which answers 500 without a reason in the words of etcd or of its
-  // client.
+  // TooLarge deliberately differs from kube-apiserver, which answers 500 without a reason in the words of etcd or of
+  // its client.
   it.each<[StorageErrorCode, string]>([
     ['TooLarge', '413 RequestEntityTooLarge'],
     ['Full', '507 InsufficientStorage'],

@@ -15,7 +15,7 @@ import {
 } from '@kapstan/api/errors';
 import { isStorageError, type StorageError, type StorageErrorCode } from './storage-error.ts';
 
-/** What was done to an object when an error came. */
+/** The operation on an object during which an error occurred. */
 export type StorageVerb = 'get' | 'list' | 'create' | 'update' | 'delete' | 'watch';
 
 export interface ToStatusContext {
@@ -62,8 +62,8 @@ const rows: Readonly<Record<StorageVerb, Partial<Record<StorageErrorCode, Answer
 };
 
 /**
- * Answers that do not depend on the verb. TooLarge differs from kube-apiserver on purpose. There it is a 500 without a
- * reason that says "etcdserver: request is too large" or, above 2 MiB, "rpc error: code = ResourceExhausted desc =
+ * Answers that do not depend on the verb. TooLarge deliberately differs from kube-apiserver. There it is a 500 without
+ * a reason that says "etcdserver: request is too large" or, above 2 MiB, "rpc error: code = ResourceExhausted desc =
  * trying to send message larger than max (2662615 vs. 2097152)". That reads as a fault of the server, but it is the
  * client's object that has to shrink.
  */

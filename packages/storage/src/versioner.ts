@@ -6,7 +6,7 @@ import { formatRevision, parseRevision } from '@kapstan/api/internal';
 
 /**
  * Parses a version. `""` and `"0"` give 0. Throws a StatusError (500 without a reason, as kube-apiserver answers) for
- * text that is no uint64.
+ * text that is not a uint64.
  */
 export function parseResourceVersion(text: string): Revision {
   const revision = parseRevision(text);
@@ -26,7 +26,7 @@ export function plainStatusError(message: string): StatusError {
   return new StatusError({ code: 500, reason: '', message });
 }
 
-/** Returns an object's version as a number, 0 when it has none. Throws as {@link parseResourceVersion} does. */
+/** Returns an object's version as a number, 0 when it has none. Throws like {@link parseResourceVersion}. */
 export function revisionOf(object: KubernetesObject): Revision {
   return parseResourceVersion(object.metadata?.resourceVersion ?? '');
 }
@@ -39,7 +39,7 @@ export function withoutVersion<T extends KubernetesObject>(object: T): T {
   return { ...object, metadata: rest };
 }
 
-/** Throws a 504 when the store is at `current`, older than the `asked` version. */
+/** Throws a 504 when the store is at `current`, which is older than the `asked` version. */
 export function requireNotOlder(asked: string | undefined, current: Revision, retrySeconds = 0): void {
   if (asked === undefined || asked === '') return;
   const minimum = parseResourceVersion(asked);

@@ -51,7 +51,7 @@ describe('WorkTurns', () => {
   it('shares the time of a turn among all, and each makes progress', async () => {
     const log: string[] = [];
     const results = ['a', 'b', 'c'].map((name) => turns.run(work(name, 16, log)));
-    // Each makes its first step at once, to find out whether it is small.
+    // Each work makes its first step at once, which shows whether it is small.
     expect(nowMs).toBeLessThan(12);
     expect(await Promise.all(results)).toEqual(['a done', 'b done', 'c done']);
     expect(log.indexOf('c')).toBeLessThan(log.lastIndexOf('a'));

@@ -1,5 +1,5 @@
 // WorkTurns runs SlicedWork in turns of the event loop. All work shares the few milliseconds that a turn has for it, so
-// a hundred large objects hold up the loop no longer than one. Used by object-store.ts and throughout apiserver.
+// a hundred large objects block the loop no longer than one. Used by object-store.ts and throughout apiserver.
 import { type Clock, systemClock } from '@kapstan/api';
 import { type CallSignal, type SlicedWork, TurnShare, turnMs } from '@kapstan/api/internal';
 
@@ -11,12 +11,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Lets those who write one key take turns. */
+/** Lets several pieces of work take turns. */
 export class WorkTurns {
   /** Work that many wait for: events on their way into a cache, objects being read. */
   readonly #first: Waiting[] = [];
   readonly #others: Waiting[] = [];
-  /** Begins with the first work in a turn that takes longer than one slice. The turn's other work comes on top. */
+  /** Begins with the first work in a turn that takes longer than one slice. The turn's other work is added to this. */
   readonly #share: TurnShare;
 
   constructor(clock: Clock) {
@@ -24,17 +24,17 @@ export class WorkTurns {
   }
 
   /**
-   * Returns the result when the work ends within this turn's share, else a promise of it. Small work ends before its
-   * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws.
-   * When `signal` aborts, waiting work is dropped at its next turn and rejects with the signal's reason.
+   * Returns the result when the work ends within this turn's share, otherwise a promise of it. Small work ends before
+   * its first `yield` and costs neither a reading of the clock nor a promise. Throws, or rejects with, the work's
+   * error. When `signal` aborts, waiting work is dropped at its next turn and rejects with the signal's reason.
    */
   run<T>(work: SlicedWork<T>, signal?: CallSignal): T | Promise<T> {
     return this.#run(work, { queue: this.#others, signal });
   }
 
   /**
-   * Does what {@link run} does for work that must not wait behind request bodies, however many there are: it gets half
-   * of each turn.
+   * Does what {@link run} does for work that must not wait behind request bodies, however many there are: such work
+   * gets half of each turn.
    */
   runFirst<T>(work: SlicedWork<T>): T | Promise<T> {
     return this.#run(work, { queue: this.#first, signal: undefined });
@@ -58,7 +58,7 @@ export class WorkTurns {
     });
   }
 
-  /** Parks work that waits for an answer outside of all queues, so that other work goes on. */
+  /** Parks work that waits for an answer outside of all queues, so that other work can proceed. */
   #rest(queue: Waiting[], waiting: Waiting, answer: Promise<void>): void {
     const resume = (): void => {
       queue.push(waiting);
@@ -74,7 +74,7 @@ export class WorkTurns {
   }
 
   /**
-   * Resumes the work that has waited longest until it is done or its time is over. Then it goes to the end of the
+   * Resumes the work that has waited longest until it is done or its time is over. Then it moves to the end of the
    * queue.
    */
   #advance(queue: Waiting[], shareMs: number): void {

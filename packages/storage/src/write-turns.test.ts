@@ -1,5 +1,5 @@
-// Several clients read and write one key; the tests check who waits for whom. They hold the engine's commits; time is
-// virtual.
+// Several clients read and write one key; the tests check the order in which they wait. They hold the engine's commits;
+// time is virtual.
 import { conflict } from '@kapstan/api/errors';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';

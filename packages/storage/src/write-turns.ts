@@ -1,4 +1,4 @@
-// WriteTurns makes clients that read a key in order to write it take turns, so that none of them loses again and again.
+// WriteTurns lets the clients that read and then write a key take turns, so that none of them loses again and again.
 // Part of object-store.ts. Reasons: docs/decisions/0020-writers-take-turns.md.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
@@ -28,7 +28,7 @@ interface Turns {
   isCommitting: boolean;
   /** Time on the monotonic clock until which the key counts as contended. 0 = it does not. */
   contendedUntilMs: number;
-  /** True when somebody has read the present state of a contended key and may be about to replace it. */
+  /** True when a client has read the present state of a contended key and may be about to replace it. */
   isTaken: boolean;
   /** Cancels the timer that ends the wait for a commit, ends the present reader's turn, or forgets an idle key. */
   cancelTimer: CancelTimer | undefined;
@@ -37,10 +37,10 @@ interface Turns {
 }
 
 /**
- * Makes a read of the newest state wait while a commit of its key is under way: the old state is about to go, and a
- * write based on it would conflict. After a conflict, readers of that key are let through one by one, each when the one
- * before has written, until somebody reads without writing. Every wait is bounded, and every read returns the state at
- * the time of its answer.
+ * Makes a read of the newest state wait while a commit of its key is under way: the old state is about to be replaced,
+ * and a write based on it would conflict. After a conflict, readers of that key are let through one by one, each when
+ * the previous one has written, until a client reads without writing. Every wait is bounded, and every read returns the
+ * state at the time of its answer.
  */
 export class WriteTurns {
   readonly #clock: Clock;
@@ -63,7 +63,7 @@ export class WriteTurns {
     const turns = this.#of(key);
     if (!turns.isCommitting) {
       turns.isCommitting = true;
-      // A commit uses up the turn of the reader whose turn it was.
+      // A commit uses up the turn of the reader that had it.
       this.#cancel(turns);
       if (turns.readers.size > 0) this.#limitCommit(key, turns);
     }

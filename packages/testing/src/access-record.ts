@@ -1,5 +1,5 @@
-// AccessRecord: what a user of a test cluster was asked to prove that it may, and what it might not. Two authorizers around the cluster's own
-// see every question, also those of admission and of an apply that creates.
+// AccessRecord records the permissions of a test cluster's user that were checked, and the missing ones. Two authorizers around the
+// cluster's own see every question, including those of admission and of an apply that creates.
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from '@kapstan/apiserver';
 
 export type ResourceAccess = Extract<AuthorizationAttributes, { type: 'resource' }>;
@@ -7,9 +7,9 @@ export type ResourceAccess = Extract<AuthorizationAttributes, { type: 'resource'
 const noOpinion: AuthorizationDecision = { decision: 'noOpinion', reason: '' };
 
 export class AccessRecord {
-  /** Asked first: hears of every request. */
+  /** The authorizer that is asked first, so it sees every request. */
   readonly first: Authorizer = { authorize: (attributes) => this.#hear(attributes, (follower) => follower.onRequest) };
-  /** Asked last, so only about what nobody has allowed. */
+  /** The authorizer that is asked last, so it sees only requests that no other authorizer has allowed. */
   readonly last: Authorizer = { authorize: (attributes) => this.#hear(attributes, (follower) => follower.onRefusal) };
   readonly #followers = new Map<string, AccessFollower>();
 
@@ -23,7 +23,7 @@ export class AccessRecord {
     functionOf: (follower: AccessFollower) => (access: ResourceAccess) => void,
   ): AuthorizationDecision {
     const follower = this.#followers.get(attributes.user.name);
-    // A plug-in asks about all groups to save itself further questions; nobody needs that right.
+    // A plug-in asks about all groups to avoid further questions; that right is never needed.
     if (follower !== undefined && attributes.type === 'resource' && attributes.group !== '*')
       functionOf(follower)(attributes);
     return noOpinion;

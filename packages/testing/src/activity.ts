@@ -1,5 +1,5 @@
-// Activity tracks whether anything happens in a test cluster. Its engine, proxy, server and clients report to it; its
-// settle() waits on it.
+// Activity tracks whether anything is going on in a test cluster. Its engine, proxy, server and clients report to it;
+// settle() of the cluster waits on it.
 import { type Clock, systemClock } from '@kapstan/api';
 import { nextTurn } from '@kapstan/api/internal';
 
@@ -25,7 +25,9 @@ export class Activity {
     this.#moves++;
   }
 
-  /** Reports work that ends by itself: {@link settle} waits for it, however long it takes. Call the returned function when it ends. */
+  /**
+   * Reports work that ends by itself, so {@link settle} waits for it, however long it takes. Call the returned function when it ends.
+   */
   beginOperation(): () => void {
     this.#moves++;
     this.#operations++;

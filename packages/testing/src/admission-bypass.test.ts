@@ -68,7 +68,7 @@ const widget = (of: string, changes: object = {}): object => {
   return { apiVersion: `example.com/${of}`, kind: 'Widget', metadata: meta('w'), ...changes };
 };
 
-/** Every way of writing that a client has, and of connecting. */
+/** Every way in which a client can write, and connect. */
 const attempts: Readonly<Record<string, Attempt>> = {
   create: post(`${core}/configmaps`, map('new')),
   'create with a generated name': post(`${core}/configmaps`, { metadata: { generateName: 'g-' } }),
@@ -223,7 +223,10 @@ async function stored(): Promise<readonly string[]> {
   );
 }
 
-/** Judges that refuse everything. Calling one puts it in force; what it returns takes it away again. */
+/**
+ * Webhooks, policies and functions that refuse everything. Calling one puts it in force; the returned function removes
+ * it again.
+ */
 const judges: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
   webhook: async () => {
     const everything = { apiGroups: ['*'], apiVersions: ['*'], operations: ['*' as const], resources: ['*/*'] };

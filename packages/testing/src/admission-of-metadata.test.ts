@@ -1,5 +1,5 @@
-// What becomes of metadata that mutating admission or the writer sets although the server decides it, and which requests policies leave
-// out. Recorded from kube-apiserver.
+// Tests the fate of metadata that mutating admission or the writer sets although the server controls it, and the requests to which policies
+// do not apply. Recorded from kube-apiserver.
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
 import type { AdmissionRequest } from '@kapstan/control-plane';
 import {
@@ -87,7 +87,7 @@ describe('metadata', () => {
     expect(updated.metadata).toMatchObject({ deletionTimestamp: past });
     expect(updated.metadata).not.toHaveProperty('selfLink');
     expect(updated.metadata?.resourceVersion).not.toBe('5');
-    // Validation sees what was sent.
+    // Validation sees the object as it was sent.
     expect(validated.at(-1)?.object?.metadata).toMatchObject({ resourceVersion: '5', selfLink: '/x' });
   });
 

@@ -1,5 +1,5 @@
-// What admission is asked about writes through subresources and about objects without a store: in which form, in which order, and never
-// for what the server refuses itself.
+// Tests what admission sees of writes through subresources and of objects without a store: in which form, in which order, and never for
+// requests that the server refuses itself.
 import { isStatusError, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import type { AdmissionRequest } from '@kapstan/control-plane';
 import { Deployment } from '@kapstan/kinds/apps/v1';

@@ -1,5 +1,5 @@
-// Which answers of a mutating webhook count as changes, so that webhooks before it are called again. Recorded from kube-apiserver, which
-// compares Go's structs before it sets defaults.
+// Tests which answers of a mutating webhook count as changes, so that earlier webhooks are called again. Recorded from kube-apiserver,
+// which compares Go's structs before it sets defaults.
 import type { KubernetesObject, Resource } from '@kapstan/api';
 import { MutatingWebhookConfiguration, type RuleWithOperations } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { Deployment } from '@kapstan/kinds/apps/v1';
@@ -35,7 +35,7 @@ afterEach(async () => {
 const target = { name: 'x', namespace: 'default' };
 const set = (path: string, value: unknown) => ({ op: 'add', path, value });
 
-/** Returns how often the first webhook is called for a write that the second one answers with the patch. */
+/** Returns the number of calls of the first webhook for a write that the second one answers with the patch. */
 async function calls(patch: readonly unknown[], write: () => Promise<unknown>): Promise<number> {
   hook.answer = (request, response, path) =>
     path === 'patches.example.com' ? reviewed(request, response, jsonPatch(patch)) : allowing(request, response, path);
@@ -51,7 +51,7 @@ const creates =
   () =>
     cluster.client.create(kind, { metadata: target, spec } as unknown as T, { dryRun: true });
 
-/** Scales have no managed fields, so that only what differs counts. */
+/** Scales have no managed fields, so only real differences count. */
 async function scaling(): Promise<() => Promise<unknown>> {
   const template = { metadata: { labels: { a: 'b' } }, spec: { containers } };
   await cluster.client.create(Deployment, {
@@ -98,6 +98,6 @@ it('a patch that changes nothing of a stored object is no change', async () => {
   const nothing = { type: 'merge', body: {} } as const;
   const update = () => cluster.client.patch(Pod, target, nothing);
   expect(await calls([{ op: 'replace', path: '/spec/containers/0/image', value: 'i' }], update)).toBe(1);
-  // Its default comes back, but the object differed before.
+  // The default is restored, but the object differed before.
   expect(await calls([{ op: 'remove', path: '/spec/restartPolicy' }], update)).toBe(2);
 });

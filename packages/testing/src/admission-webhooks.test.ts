@@ -1,4 +1,4 @@
-// Admission webhooks over HTTPS in a whole server: every way of writing goes through them, and a start bypasses nothing.
+// Tests admission webhooks over HTTPS in a whole server: every way of writing passes through them, and a start bypasses nothing.
 import { isForbidden, isNotFound, isStatusError, type KubernetesObject } from '@kapstan/api';
 import {
   MutatingWebhookConfiguration,

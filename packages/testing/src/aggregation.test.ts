@@ -1,5 +1,5 @@
-// Group versions of other API servers in a whole server: conditions of their APIServices, discovery, schemas, metrics, and what
-// other servers are told of whom to believe.
+// Tests group versions of other API servers in a whole server: conditions of their APIServices, discovery, schemas, metrics, and the
+// trusted authorities that other servers learn.
 
 import { ExtensionServer } from '@kapstan/apiserver/testing';
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
@@ -61,7 +61,7 @@ async function available(): Promise<void> {
   await eventually(async () => expect(await condition()).toBe('True Passed: all checks passed'));
 }
 
-/** Asks as the admin, over HTTP. */
+/** Sends a request as the admin, over HTTP. */
 async function ask(path: string, accept?: string): Promise<string> {
   const client = await cluster.connect();
   return (await client.raw({ path, ...(accept !== undefined && { accept }) })).body;

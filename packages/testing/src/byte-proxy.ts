@@ -1,4 +1,5 @@
-// ByteProxy: a TCP proxy that can do what networks do to connections. Placed before the HTTPS port of a test cluster.
+// ByteProxy: a TCP proxy that can disturb connections as networks do. Placed in front of the HTTPS port of a test
+// cluster.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type Clock, systemClock } from '@kapstan/api';
 import { ByteLane } from './byte-lane.ts';
@@ -14,7 +15,7 @@ export interface ByteProxyOptions {
   readonly clock?: Clock;
   /** Called with each new connection, before anything is forwarded. */
   readonly onConnection?: (connection: ProxyConnection) => void;
-  /** Called whenever something was read or forwarded. */
+  /** Called whenever bytes were read or forwarded. */
   readonly onActivity?: () => void;
 }
 
@@ -76,13 +77,13 @@ export class ByteProxy {
     for (const connection of [...this.#connections]) connection.cut();
   }
 
-  /** Stops forwarding but closes nothing: all connections, new ones too, are half-open until {@link resume}. */
+  /** Stops forwarding but closes nothing: all connections, even new ones, are half-open until {@link resume}. */
   blackhole(): void {
     this.#isHeld = true;
     for (const connection of this.#connections) connection.hold();
   }
 
-  /** Forwards again on every connection, beginning with what arrived meanwhile: TCP loses nothing. */
+  /** Forwards again on every connection, beginning with bytes that arrived meanwhile, because TCP loses nothing. */
   resume(): void {
     this.#isHeld = false;
     for (const connection of this.#connections) connection.release();
@@ -215,7 +216,7 @@ export class ProxyConnection implements Connection {
 
 /**
  * Resets the socket, or destroys it while libuv shuts it down: libuv refuses to reset it then, and Node would never close it. Everything
- * has been sent by then, so the receiver misses nothing.
+ * has been sent by then, so the receiver loses nothing.
  */
 function resetOrDestroy(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;

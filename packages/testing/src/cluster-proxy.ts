@@ -32,7 +32,9 @@ export interface RequestObserverOptions {
   readonly activity: Activity;
 }
 
-/** Returns the function that the server calls with each request. It throws what a fault wants as the answer. */
+/**
+ * Returns the function that the server calls with each request. It throws the error with which a fault wants to answer.
+ */
 export function requestObserver(options: RequestObserverOptions): (request: IncomingRequest) => void {
   const { proxy, faults, activity } = options;
   return (request) => {

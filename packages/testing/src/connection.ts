@@ -6,12 +6,12 @@ export type ConnectionKind = 'watch' | 'call' | 'unknown';
 /** A connection of a test's client. */
 export interface Connection {
   readonly kind: ConnectionKind;
-  /** Ends the connection at once: both sides see a reset. */
+  /** Ends the connection at once, so both sides see a reset. */
   cut(): void;
   /** Stops carrying anything, silently. */
   hold(): void;
-  /** Continues, beginning with what was held. */
+  /** Continues, beginning with the held data. */
   release(): void;
-  /** Delay of everything it carries, in milliseconds. 0 = none. */
+  /** Delay of all data that it carries, in milliseconds. 0 = none. */
   delayMs: number;
 }

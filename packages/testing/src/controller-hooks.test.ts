@@ -46,7 +46,7 @@ describe('webhooks of controllers with just their rights', () => {
     await expect(bad).rejects.toSatisfy(isInvalid);
     expect(await run.missingRights()).toEqual([]);
     await run.stop();
-    // They end with the run.
+    // The webhooks end with the run, so this object is accepted.
     await cluster.client.create(Echo, { metadata: place('b'), spec: { text: 'bad' } });
   });
 

@@ -31,7 +31,7 @@ const Echo = defineResource({
 });
 const object = { metadata: { name: 'a', namespace: 'default' }, spec: { text: 'hi' } };
 
-/** Uses every right that it declares, and those that the function needs. */
+/** Uses every right that it declares, and the rights that the function needs. */
 function echo(more: (client: ResourceClient) => Promise<unknown> = async () => undefined): Controller {
   return controller(Echo)
     .owns(ConfigMap)
@@ -62,7 +62,7 @@ describe('controllers that run with just the rights that they declare', () => {
     await cluster.advance(1000);
     expect(await cluster.client.list(Echo)).toEqual([]);
     expect(await run.missingRights()).toEqual([]);
-    // Nothing recurred, so no event was patched; a short run renews no lease twice.
+    // Nothing recurred, so no event was patched; a short run does not renew a lease twice.
     expect(run.unusedRights.filter((line) => !line.startsWith('events'))).toEqual([]);
     await run.stop();
   });

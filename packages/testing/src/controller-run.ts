@@ -11,7 +11,7 @@ import { missingLines, namedKinds, UsedRights } from './used-rights.ts';
 /** Options of `run`; the cluster is the client. */
 export type ControllerRunOptions = Omit<RunOptions, 'client' | 'kubeconfig' | 'context' | 'inCluster' | 'signal'>;
 
-/** Where the service account of the controllers is. */
+/** Namespace of the controllers' service account. */
 const namespace = 'default';
 let runs = 0;
 
@@ -47,7 +47,9 @@ export async function startControllers(parts: ControllerRunParts): Promise<Contr
   return new ControllerRun(parts, withHooks(await rights.connectAs(user), admin), used);
 }
 
-/** The server calls webhooks as functions here, too, unless the option `webhooks` says otherwise: serving needs no rights of the API. */
+/**
+ * Here too the server calls webhooks as functions, unless the option `webhooks` says otherwise. Serving them needs no rights in the API.
+ */
 function withHooks(client: Client, admin: ResourceClient): Client {
   return isHookHost(admin) ? Object.assign(client, { hostHooks: admin.hostHooks.bind(admin) }) : client;
 }
@@ -92,12 +94,12 @@ export class ControllerRun {
     this.#ended.catch(() => undefined);
   }
 
-  /** Resolves when the caches are filled. Rejects when the run ends before; TestCluster.settle() lets it go on. */
+  /** Resolves when the caches are filled. Rejects when the run ends first; TestCluster.settle() lets it continue. */
   whenReady(): Promise<void> {
     return this.manager.whenReady();
   }
 
-  /** Resolves to lines such as ".needs(Secret, ['get'])" for what was refused so far. None for an admin. */
+  /** Resolves to lines such as ".needs(Secret, ['get'])" for the refusals so far. None for an admin. */
   async missingRights(): Promise<readonly string[]> {
     return missingLines(this.#used.missing, await this.#kinds());
   }
@@ -123,7 +125,7 @@ export class ControllerRun {
   }
 
   async #end(): Promise<void> {
-    // Asked for before the end, because the names of kinds come from the server.
+    // The lines are requested before the end, because the names of kinds come from the server.
     let missing: readonly string[] = [];
     try {
       missing = await this.missingRights();
@@ -150,7 +152,7 @@ export class ControllerRun {
     return kinds;
   }
 
-  /** Returns none when the server does not tell: then a line has the plural, which is better than no line. */
+  /** Returns none when the server does not answer; a line then has the plural, which is better than no line. */
   async #discover(path: string): Promise<readonly { readonly name: string; readonly kind: string }[]> {
     const client = this.client as Client;
     try {

@@ -15,7 +15,7 @@ const shared = {
   '@kapstan/api/internal': apiInternal,
   '@kapstan/api/testing': apiTesting,
 };
-// Loaded with require, because a program that requires this package could not wait for an import.
+// The bundle is loaded with require, because a program that requires this package could not wait for an import.
 const testing = ((bundle === undefined ? undefined : loadBundle(bundle, { shared })) ??
   createRequire(import.meta.url)('./index.js')) as typeof Testing;
 

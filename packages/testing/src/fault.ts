@@ -1,4 +1,4 @@
-// Fault: what can go wrong in a test cluster, on the wire, in the server and below the watch caches. Faults applies each fault to
+// Fault: a failure that a test cluster can simulate, on the wire, in the server or below the watch caches. Faults applies each fault to
 // connections and requests; the proxy, the server and the in-process client consult it.
 import { inspect } from 'node:util';
 import type { StatusError } from '@kapstan/api';
@@ -17,7 +17,7 @@ export type FaultTarget = 'watch' | 'call';
  * - `refuse`: nobody listens: new connections, and in process calls and watches, fail with ECONNREFUSED.
  * - `429`, `500`, `503`: the server answers with this status, `times` times (default: until healed).
  * - `lag`: the watch caches see no change until healed, while writes continue: reads are stale.
- * - `410`: the history is lost, once: caches fill anew, and clients that resume from a version get 410.
+ * - `410`: the history is lost, once: caches are filled again, and clients that resume from a version get 410.
  */
 export type Fault =
   | { readonly kind: 'reset'; readonly match?: FaultTarget }
@@ -27,7 +27,7 @@ export type Fault =
   | {
       readonly kind: '429' | '500' | '503';
       readonly match?: FaultTarget;
-      /** At least 1. Default: until healed. */
+      /** Number of answers, at least 1. Default: until healed. */
       readonly times?: number;
       /** Retry-After of a 429, in seconds. Default 1. */
       readonly retryAfterSeconds?: number;
@@ -37,7 +37,7 @@ export type Fault =
 
 /** A fault in effect. */
 export interface ActiveFault {
-  /** Ends the fault: what is held continues. Does nothing for a fault that happened once. Idempotent. */
+  /** Ends the fault, so that held data continue. Does nothing for a fault that happened once. Idempotent. */
   heal(): Promise<void>;
 }
 
@@ -156,8 +156,8 @@ const members: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Throws TypeError for an unknown kind, for a member that the kind does not have, and for an invalid value: a fault without effect would
- * let a test pass.
+ * Throws TypeError for an unknown kind, for a member that the kind does not have, and for an invalid value, because a fault without effect
+ * would let a test pass.
  */
 export function requireFault(fault: Fault): void {
   requireObject(fault, "a fault, such as { kind: 'reset' },");

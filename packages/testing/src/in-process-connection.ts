@@ -1,4 +1,4 @@
-// InProcessConnection stands in for the socket of a call or watch that has none, so that faults can act on it.
+// InProcessConnection replaces the socket of a call or watch that has none, so that faults can act on it.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import type { Connection } from './connection.ts';
 
@@ -14,7 +14,7 @@ interface Delivery {
   readonly deliver: () => void;
 }
 
-/** Carries deliveries in order: at once, later, or when it is released. */
+/** Delivers in order: at once, later, or when it is released. */
 export class InProcessConnection implements Connection {
   readonly kind: 'watch' | 'call';
   delayMs = 0;
@@ -58,7 +58,7 @@ export class InProcessConnection implements Connection {
     this.#cancelTimer = undefined;
   }
 
-  /** Delivers what is due at the head of the queue, and sets a timer for the rest. */
+  /** Delivers everything that is due at the head of the queue, and sets a timer for the rest. */
   #pump(): void {
     const { clock } = this.#options;
     for (let next = this.#queue[0]; next !== undefined && !this.#isHeld; next = this.#queue[0]) {
@@ -76,7 +76,7 @@ export class InProcessConnection implements Connection {
   }
 }
 
-/** Returns an error like that of the HTTP client for a broken connection; `code` says which. */
+/** Returns an error like the HTTP client's for a broken connection; `code` tells the kind. */
 export function connectionError(code: 'ECONNRESET' | 'ECONNREFUSED', message: string): Error {
   return Object.assign(new Error(message), { code });
 }

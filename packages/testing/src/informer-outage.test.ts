@@ -1,4 +1,4 @@
-// Informers of one client while their server is away for a minute and comes back, over real sockets and in virtual time.
+// Tests informers of one client while their server is away for a minute and comes back, over real sockets and in virtual time.
 
 import { SharedInformerFactory } from '@kapstan/informers';
 import { ConfigMap, Pod, Secret } from '@kapstan/kinds/core/v1';

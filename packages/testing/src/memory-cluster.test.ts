@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type TestCluster, testCluster } from './test-cluster.ts';
 import type { TestClusterOptions } from './test-cluster-options.ts';
 
-// Any attempt to open a store on the disk would be seen.
+// Any attempt to open a store on the disk would be recorded.
 const openLmdbEngine = vi.hoisted(() => vi.fn(() => Promise.reject(new Error('no store on the disk is wanted'))));
 vi.mock('@kapstan/storage-lmdb', async (original) => ({ ...(await original<object>()), openLmdbEngine }));
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });

@@ -1,4 +1,4 @@
-// The webhooks of controllers over HTTPS: a manager serves them, with its own certificates, to the server of the cluster.
+// Tests the webhooks of controllers over HTTPS: a manager serves them, with its own certificates, to the server of the cluster.
 
 import type { AddressInfo } from 'node:net';
 import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
@@ -178,7 +178,7 @@ it('takes away the hooks, configurations and conversion that a new version of th
   const first = await start({}, programs[0]);
   expect(await names()).toHaveLength(2);
   await first.stop();
-  // Without installCrds nobody but the webhooks looks after the definition.
+  // Without installCrds, only the webhooks maintain the definition.
   const next = await start({ installCrds: false }, programs[1]);
   await vi.waitFor(async () => expect(await names()).toEqual(['defaults.echos.demo.dev']), 20_000);
   await vi.waitFor(() => expect(validating()).rejects.toMatchObject({ reason: 'NotFound' }), 20_000);
@@ -238,7 +238,7 @@ it('renews certificates and authority under load without losing a call', async (
   expect(text(added['ca.crt'])).toContain(text(first['ca.crt']).trim());
   await differs('tls.crt', renewed);
   expect(await authorities()).toBe(2);
-  // The old authority goes when no process uses it any more.
+  // The old authority is removed when no process uses it any more.
   const used = await stored();
   await differs('ca.crt', used);
   await vi.waitFor(async () => {
@@ -258,7 +258,7 @@ it('renews certificates and authority under load without losing a call', async (
   ]);
 });
 
-/** Stands for the Service before two replicas: each connection goes to the next one that is in. */
+/** Simulates the Service in front of two replicas: each connection goes to the next one that is listening. */
 class Balancer {
   readonly ports = new Set<number>();
   readonly #sockets = new Map<Socket, number>();
@@ -292,7 +292,7 @@ class Balancer {
     return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Cuts the connections of a replica, as its death does. */
+  /** Cuts the connections of a replica, as its death would. */
   kill(port: number): void {
     this.ports.delete(port);
     for (const [socket, to] of this.#sockets) if (to === port) socket.destroy();

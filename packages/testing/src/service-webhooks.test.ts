@@ -1,5 +1,5 @@
-// Webhooks that name a Service, for conversion and for admission: which address they lead to, whose certificate counts, and what
-// clients are told when there is none.
+// Tests webhooks that name a Service, for conversion and for admission: the address, the certificate that counts, and the errors for
+// clients when there is none.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
@@ -70,7 +70,10 @@ afterEach(async () => {
 
 const port = (): number => (server.address() as AddressInfo).port;
 
-/** The Service "hook", whose name its certificate is for. Endpoints may not be on 127.0.0.1, an external name may. */
+/**
+ * The Service "hook", for whose name the certificate is valid. Endpoints may not be on 127.0.0.1, but an external name
+ * may.
+ */
 async function serve(name = 'hook'): Promise<void> {
   const spec = { type: 'ExternalName', externalName: 'localhost' } as const;
   await cluster.client.create(Service, { metadata: { namespace, name }, spec });

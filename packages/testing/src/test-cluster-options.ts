@@ -1,4 +1,4 @@
-// Options of testCluster() and what they may be. Used by test-cluster.ts.
+// Options of testCluster() and their checks. Used by test-cluster.ts.
 import { inspect } from 'node:util';
 import { type KubernetesObject, type Logger, silentLogger } from '@kapstan/api';
 import { requireLogger, requireObject } from '@kapstan/api/internal';
@@ -10,15 +10,16 @@ export interface TestClusterOptions {
   /** 'virtual': time stands still until {@link TestCluster.advance} moves it. 'real': the system's time. Default 'virtual'. */
   readonly clock?: 'virtual' | 'real';
   /**
-   * Where the cluster keeps its objects. 'lmdb': in the engine of `kapstan serve`, in a temporary folder. 'memory': in this process, without a
-   * native module; for small tests, since each list sorts all keys. Default 'lmdb', and 'memory' with a warning where LMDB has no binary.
+   * Says where the cluster keeps its objects. 'lmdb': in the engine of `kapstan serve`, in a temporary folder. 'memory': in this process,
+   * without a native module; for small tests, since each list sorts all keys. Default 'lmdb', and 'memory' with a warning where LMDB has no
+   * binary.
    */
   readonly store?: 'lmdb' | 'memory';
   /** 'off': no port and no certificates, only the in-process client. Default 'on'. */
   readonly http?: 'on' | 'off';
   /**
-   * How {@link TestCluster.run} runs controllers. 'controller': as a service account with just the rights that they declare, checked by RBAC,
-   * so that a missing one fails the test. 'admin': with all rights. Default 'admin'.
+   * Says how {@link TestCluster.run} runs controllers. 'controller': as a service account with only the rights that they declare, checked
+   * by RBAC, so that a missing one fails the test. 'admin': with all rights. Default 'admin'.
    */
   readonly as?: 'admin' | 'controller';
   /** Custom resource definitions to install; they are served once `testCluster` resolves. */

@@ -139,7 +139,7 @@ export class TestCluster {
     return this.#requireProxy();
   }
 
-  /** Whether the server is running. */
+  /** True while the server is running. */
   get isRunning(): boolean {
     return this.#server !== undefined;
   }
@@ -147,7 +147,8 @@ export class TestCluster {
   /** Returns a client over HTTP, as an admin, on the cluster's clock. It is closed with the cluster. */
   async connect({ impersonate, ...options }: ClusterConnectOptions = {}): Promise<Client> {
     const { kubeconfig } = this;
-    // Imported only here: it is half of what this package loads, and tests that stay in process do not need it.
+    // HTTP is imported only here, because it is half of this package's code, and tests that stay in process do not need
+    // it.
     const { Client, clientConfigOf, parseKubeconfig } = await import('@kapstan/client');
     const config = clientConfigOf(parseKubeconfig(kubeconfig));
     const client = new Client(
@@ -242,8 +243,8 @@ export class TestCluster {
   }
 
   /**
-   * Lets functions of the test admit requests about a resource, as webhooks would; "*" = requests about everything. Takes effect at once,
-   * also after a restart, until it is removed. Throws TypeError for options without `mutate` and `validate`.
+   * Lets functions of the test admit requests about a resource, as webhooks would; "*" = requests about everything. They take effect at
+   * once and survive a restart, until they are removed. Throws TypeError for options without `mutate` and `validate`.
    */
   admit<T extends KubernetesObject = UnstructuredObject>(
     resource: Resource<T> | '*',
@@ -254,8 +255,8 @@ export class TestCluster {
 
   /**
    * Lets the webhooks of controllers (`defaults`, `validates`, `converts`) act as functions, without HTTP and without a
-   * manager, and installs the definitions of their kinds. A manager on {@link client} does the same by itself. Rejects
-   * with TypeError for two webhooks of one name.
+   * manager, and installs the definitions of their kinds. A manager on {@link client} does this by itself. Rejects with
+   * TypeError for two webhooks of one name.
    */
   async install(...controllers: readonly Controller[]): Promise<AdmissionHandle> {
     const options = { client: this.#testClient, clock: this.clock, logger: this.#options.logger ?? silentLogger };
@@ -323,7 +324,7 @@ export class TestCluster {
   async #closeServer(): Promise<void> {
     try {
       await Promise.all([...this.#clients].map((client) => client.close()));
-      // Connections that are held would keep requests, and so the server, waiting.
+      // Held connections would keep requests, and therefore the server, waiting.
       await this.#proxy?.close();
       await this.#server?.close();
     } finally {

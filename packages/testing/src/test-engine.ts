@@ -17,7 +17,7 @@ import {
 } from '@kapstan/storage';
 import type { Activity } from './activity.ts';
 
-// Lies outside every resource's prefix.
+// A key outside every resource's prefix.
 const scratchKey = '/kapstan-testing/history';
 
 export class TestEngine implements Engine {
@@ -109,15 +109,15 @@ export class TestEngine implements Engine {
     for (const watch of this.#watches) watch.hold();
   }
 
-  /** Delivers what happened meanwhile to the watches, which then continue. */
+  /** Delivers the changes so far to the watches, which then continue. */
   release(): void {
     this.#isHeld = false;
     for (const watch of [...this.#watches]) watch.release();
   }
 
   /**
-   * Compacts everything and breaks all watches: clients behind the current revision get 410, and every watch cache fills anew. The revision
-   * advances, so that even a client that was up to date is behind.
+   * Compacts everything and breaks all watches: clients behind the current revision get 410, and every watch cache is filled again. The
+   * revision advances, so that even a client that was up to date is behind.
    */
   async loseHistory(): Promise<void> {
     const { kv } = await this.get(scratchKey);
@@ -152,7 +152,7 @@ type Notice =
   | { readonly type: 'progress'; readonly revision: Revision }
   | { readonly type: 'error'; readonly error: Error };
 
-/** Stands between a watch of the engine and its sink. Held notices keep their order. */
+/** Sits between a watch of the engine and its sink. Held notifications keep their order. */
 class HeldWatch implements EngineWatch, EngineWatchSink {
   readonly #options: HeldWatchOptions;
   #watch: EngineWatch | undefined;

@@ -1,4 +1,4 @@
-// UsedRights compares the rights of controllers with what they ask for: what was missing, and what was never used.
+// UsedRights compares the rights of controllers with their requests, to find missing and unused rights.
 
 import type { Resource } from '@kapstan/api';
 import type { Controller, Right } from '@kapstan/controller';
@@ -11,13 +11,13 @@ export interface MissingRight {
   readonly plural: string;
   readonly subresource: string;
   readonly verbs: readonly string[];
-  /** The only objects that were asked for. Undefined = many, or verbs that a rule cannot limit to names. */
+  /** The only objects that were requested. Undefined = many, or verbs that a rule cannot limit to names. */
   readonly only: { readonly names: readonly string[]; readonly namespace: string } | undefined;
   /** "in namespace default" or "at the cluster scope". */
   readonly where: readonly string[];
 }
 
-/** What was refused on one resource: names by namespace, by verb. */
+/** The refusals for one resource: names by namespace, by verb. */
 interface Refused {
   readonly group: string;
   readonly version: string;
@@ -26,9 +26,12 @@ interface Refused {
   readonly verbs: Map<string, Map<string, Set<string>>>;
 }
 
-/** Verbs that no rule limits to names, or that such a rule would not serve: a list is asked for without a name. */
+/**
+ * Verbs that no rule limits to names, or for which such a rule would not help, because a list is requested without a
+ * name.
+ */
 const nameless: readonly string[] = ['create', 'list', 'watch', 'deletecollection'];
-/** A line names at most so many objects, and there are lines for at most so many namespaces; more are a pattern and no list. */
+/** Maximum number of objects that a line names, and of namespaces with lines; more form a pattern rather than a list. */
 const maxNames = 5;
 const maxNamespaces = 3;
 
@@ -56,7 +59,7 @@ export class UsedRights {
     refused.verbs.set(verb, places);
     const names = places.get(namespace) ?? new Set<string>();
     places.set(namespace, names);
-    // One more than a line names says that there are too many.
+    // One more than a line names shows that there are too many.
     if (names.size <= maxNames) names.add(name);
   }
 
@@ -77,15 +80,15 @@ export class UsedRights {
   }
 
   #isUsed(right: Right, verb: string): boolean {
-    // Only an admission plug-in asks for it, which is off unless a cluster turns it on.
+    // Only an admission plug-in needs it, which is off unless a cluster turns it on.
     if (right.resource.endsWith('/finalizers')) return true;
     if (this.#used.has(keyOf(right, verb))) return true;
-    // Each of these shows the objects whole, and which of them an informer uses depends on the server.
+    // Each of these shows whole objects, and which of them an informer uses depends on the server.
     return reading.includes(verb) && reading.some((other) => this.#used.has(keyOf(right, other)));
   }
 }
 
-/** Returns the least declarations: one for verbs on all objects, and one for each set of few names. */
+/** Returns the minimum declarations: one for verbs on all objects, and one for each set of few names. */
 function missingOf({ verbs, ...resource }: Refused): readonly MissingRight[] {
   const lines = new Map<string, { readonly only: MissingRight['only']; verbs: Set<string>; where: Set<string> }>();
   for (const [verb, places] of verbs)

@@ -12,7 +12,7 @@ export function randomFrom(seed) {
   return next;
 }
 
-/** Variables of every question. Maps have one entry at most, because Go goes through larger ones in any order. */
+/** Variables of every question. Maps have at most one entry, because Go iterates over larger ones in random order. */
 export const variables = {
   i: { type: 'int', value: 5 },
   j: { type: 'int', value: -3 },
@@ -92,7 +92,7 @@ export class Generator {
     return list[this.random(list.length)];
   }
 
-  /** Any type, lists and maps included. */
+  /** Returns any type, including lists and maps. */
   type(depth = 1) {
     const kind = this.random(10);
     if (depth > 0 && kind === 0) return `list(${this.type(depth - 1)})`;
@@ -101,7 +101,7 @@ export class Generator {
     return this.pick(scalars);
   }
 
-  /** An expression of the type; now and then one of another type, or of none that is known. */
+  /** Returns an expression of the type; now and then one of another type, or of an unknown one. */
   make(type, depth) {
     const chance = this.random(40);
     if (chance === 0) return `dyn(${this.make(this.type(0), depth - 1)})`;
@@ -131,7 +131,7 @@ export class Generator {
     return this.random(4) === 0 ? '{}' : `{${this.leaf(key)}: ${this.leaf(value)}}`;
   }
 
-  /** What every type has: choices, elements, optionals. */
+  /** Makes the expressions that every type has: choices, elements, optionals. */
   common(type, depth) {
     const t = (each) => this.make(each, depth - 1);
     return this.pick([

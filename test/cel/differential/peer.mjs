@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Its path; undefined where it cannot be built. KAPSTAN_CEL_PEER names one that is built already. */
+/** Path of the program; undefined where it cannot be built. KAPSTAN_CEL_PEER names one that is already built. */
 export function buildPeer() {
   if (process.env.KAPSTAN_CEL_PEER !== undefined) return process.env.KAPSTAN_CEL_PEER;
   if (spawnSync('go', ['version']).status !== 0) return undefined;
@@ -14,7 +14,7 @@ export function buildPeer() {
   return built.status === 0 && existsSync(join(folder, 'peer')) ? join(folder, 'peer') : undefined;
 }
 
-/** Asks the program; one answer for each question. */
+/** Asks the program and returns one answer for each question. */
 export function askPeer(peer, questions, args = []) {
   const input = questions.map((question) => JSON.stringify(question)).join('\n');
   const { stdout, stderr, status } = spawnSync(peer, args, { input, maxBuffer: 1 << 30, encoding: 'utf8' });

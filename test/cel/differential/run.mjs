@@ -1,6 +1,6 @@
 // Differential test: generated expressions, evaluated by this package and by the libraries that Kubernetes runs (main.go).
 //   node test/cel/differential/run.mjs [--count 20000] [--seed 1] [--show 20]
-// Needs Go and its modules; without them it says so and ends.
+// It needs Go and its modules; without them it prints this and ends.
 import { register } from 'node:module';
 import { Generator, randomFrom, variables } from './generator.mjs';
 import { askPeer, buildPeer } from './peer.mjs';
@@ -21,7 +21,7 @@ if (peer === undefined) {
 register('../../source-hooks.mjs', import.meta.url);
 const { answer } = await import('../../../packages/cel/src/testing/recorded-case.ts');
 
-/** Only the variables that an expression names: the others cost time. */
+/** Returns only the variables that an expression names, because the others cost time. */
 function variablesOf(text) {
   return Object.fromEntries(Object.entries(variables).filter(([name]) => new RegExp(`\\b${name}\\b`).test(text)));
 }

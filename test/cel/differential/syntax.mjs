@@ -1,7 +1,7 @@
-// Differential test of syntax errors: expressions with tokens removed, repeated, swapped or replaced, whose errors the libraries that
-// Kubernetes runs describe.
+// Differential test of syntax errors: expressions with tokens removed, repeated, swapped or replaced, whose errors are compared with those
+// of the libraries that Kubernetes runs.
 //   node test/cel/differential/syntax.mjs [--count 2000] [--seed 1] [--show 20]
-// Needs Go and its modules; without them it says so and ends.
+// It needs Go and its modules; without them it prints this and ends.
 import { register } from 'node:module';
 import { Generator, randomFrom, variables } from './generator.mjs';
 import { askPeer, buildPeer } from './peer.mjs';

@@ -1,5 +1,5 @@
-// The controller that `npm create kapstan` makes runs against a real kube-apiserver: as a developer runs it, with its webhooks, and as the service
-// account of its manifests. Needs KAPSTAN_KUBE_APISERVER, a kube-apiserver of 1.36, and an etcd.
+// The controller that `npm create kapstan` makes runs against a real kube-apiserver: as a developer runs it, with its webhooks, and as the
+// service account of its manifests. It needs KAPSTAN_KUBE_APISERVER, a kube-apiserver of 1.36, and an etcd.
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

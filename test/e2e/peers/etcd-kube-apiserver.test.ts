@@ -1,5 +1,5 @@
-// A real kube-apiserver and `kapstan serve` share one etcd. Each reads what the other wrote as if it were its own, and
-// its update without a change writes nothing, which requires every byte to be the same. Needs KAPSTAN_KUBE_APISERVER, a
+// A real kube-apiserver and `kapstan serve` share one etcd. Each reads the other's objects like its own, and its update
+// without a change writes nothing, which requires every byte to be the same. The test needs KAPSTAN_KUBE_APISERVER, a
 // kube-apiserver of 1.36, and an etcd.
 import { delay, systemClock } from '@kapstan/api';
 import { type EtcdProcess, findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
@@ -40,7 +40,7 @@ describe('a kube-apiserver on the same etcd', () => {
     kapstan = { url: serve.url, token: serve.adminToken };
     const metadata = { name: 'facts' };
     await objectFrom(requestJson(kapstan, 'POST', '/api/v1/namespaces', { metadata }));
-    // Its admission looks namespaces up in a cache.
+    // kube-apiserver's admission looks namespaces up in a cache.
     await eventually(() => get(kube, '/api/v1/namespaces/facts'));
   }, 120_000);
   afterAll(async () => {
@@ -142,10 +142,10 @@ function ofEach(suffix: string): (readonly [string, Sample])[] {
   return samples(suffix).map((sample) => [sample.name, sample]);
 }
 
-/** Deleted after use, because these objects would block later writes. */
+/** The configuration is deleted after use, because these objects would block later writes. */
 const intercepting = '/apis/admissionregistration.k8s.io/';
 /**
- * Defaults of these objects are added when they are read, and stored with the next update, even a kube-apiserver's own.
+ * Defaults of these objects are added on reads, and stored with the next update, even by a kube-apiserver for its own.
  */
 const completedOnRead = ['/jobs/job-b', '/jobs/jobindexed-b', '/persistentvolumeclaims/persistentvolumeclaim-b'];
 
@@ -158,15 +158,15 @@ async function bothHold(path: string, other: Server): Promise<void> {
   if (kinds !== undefined) await eventually(() => withConditions(path, kinds[1]));
   const [ours, updated] = await updatedInPeace(path, other);
   if (path.startsWith(intercepting)) await requestJson(kube, 'DELETE', path);
-  // Whole objects are compared, so that a failure shows what was written.
+  // Whole objects are compared, so that a failure shows the written object.
   if (completedOnRead.some((end) => path.endsWith(end))) {
     expect(updated.metadata.resourceVersion).not.toBe(ours.metadata.resourceVersion);
   } else expect(updated).toEqual(ours);
 }
 
 /**
- * Returns what both servers answer, and the result of the update through `other`. A controller may write in between;
- * then it starts again.
+ * Returns the answers of both servers, and the result of the update through `other`. If a controller writes in between,
+ * it starts again.
  */
 async function updatedInPeace(path: string, other: Server): Promise<readonly [ApiObject, ApiObject]> {
   for (let tries = 1; ; tries++) {

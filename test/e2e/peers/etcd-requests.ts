@@ -40,7 +40,7 @@ function parsed(text: string): ApiObject {
   return (text.startsWith('{') ? JSON.parse(text) : { metadata: {} }) as ApiObject;
 }
 
-/** Resolves to the object, or rejects with what was answered instead. */
+/** Resolves to the object, or rejects with the other answer. */
 export async function objectFrom(answer: Promise<Answer>): Promise<ApiObject> {
   const { code, body } = await answer;
   if (code >= 200 && code < 300) return body;
@@ -68,5 +68,5 @@ export function samples(suffix: string): readonly Sample[] {
   });
 }
 
-/** Kinds whose names follow from their content, so only one of the servers writes them. */
+/** Kinds whose names follow from their content, so only one of the servers can write them. */
 const fixedNames: ReadonlySet<string> = new Set(['APIService', 'CustomResourceDefinition', 'IPAddress']);

@@ -1,5 +1,6 @@
-// Compares what Kapstan stores in etcd with Kubernetes' own Go types: ./etcd-values makes random objects of every kind
-// with their stored bytes, and reads what `kapstan serve` wrote. Needs Go; the second part also needs an etcd.
+// Compares the values that Kapstan stores in etcd with Kubernetes' own Go types: ./etcd-values makes random objects of
+// every kind with their stored bytes, and reads the values written by `kapstan serve`. The test needs Go; its second
+// part also needs an etcd.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

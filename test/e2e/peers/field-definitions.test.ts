@@ -1,5 +1,5 @@
-// The custom resources of other projects: each definition is installed, the project's own examples are created, and what
-// its rules or its schema forbid is refused with the text that the project wrote. The YAML comes from Go modules.
+// Tests the custom resources of other projects: each definition is installed, the project's own examples are created, and objects that its
+// rules or schema forbid are refused with the project's text. The YAML comes from Go modules.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DeepReadonly, isStatusError, type Resource, resource, type UnstructuredObject } from '@kapstan/api';
@@ -14,7 +14,7 @@ function* objectsIn(path: string): Generator<UnstructuredObject> {
   if (statSync(path).isDirectory()) {
     for (const name of readdirSync(path).sort()) yield* objectsIn(join(path, name));
   } else if (/\.ya?ml$/.test(path)) {
-    // Templates with holes are no YAML.
+    // Templates with placeholders are not YAML.
     for (const document of parseAllDocuments(readFileSync(path, 'utf8'), { logLevel: 'silent' }))
       if (document.errors.length === 0 && document.contents !== null) yield document.toJS() as UnstructuredObject;
   }

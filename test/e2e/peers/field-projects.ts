@@ -1,5 +1,5 @@
-// Projects whose custom resources people install, as their Go modules have them, for field-definitions.test.ts. Their
-// YAML is downloaded, never copied.
+// Projects with widely used custom resources, from their Go modules, for field-definitions.test.ts. Their YAML is
+// downloaded, never copied.
 import type { UnstructuredObject } from '@kapstan/api';
 
 export interface FieldProject {
@@ -8,11 +8,11 @@ export interface FieldProject {
   readonly module: string;
   /** Folders with the definitions, below the module. */
   readonly definitions: readonly string[];
-  /** How many definitions these folders have, at least. */
+  /** Minimum number of definitions in these folders. */
   readonly atLeast: number;
   /** Folders with objects of these kinds, and the number of objects that are right. */
   readonly examples?: { readonly folders: readonly string[]; readonly atLeast: number };
-  /** An object that is wrong, and the text of its refusal. */
+  /** An invalid object, and the text of its refusal. */
   readonly wrong: { readonly object: UnstructuredObject; readonly text: string };
 }
 

@@ -1,5 +1,5 @@
-// `kapstan generate types` on the custom resources of other projects: the types compile under the strictest options, say what the schemas
-// say, and the definitions come back as they were. The YAML comes from Go modules.
+// `kapstan generate types` on the custom resources of other projects: the types compile under the strictest options and match the schemas,
+// and the definitions come back unchanged. The YAML comes from Go modules.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

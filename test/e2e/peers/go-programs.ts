@@ -1,5 +1,5 @@
 // Builds the Go programs that test the server: ours in ./client-go, and the Go sample-controller, unmodified. Modules,
-// objects and binaries stay in one folder below the system's temporary one, so a second run builds nothing.
+// objects and binaries are kept in one folder below the system's temporary one, so a second run builds nothing.
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,8 +23,8 @@ export interface GoPrograms {
 }
 
 /**
- * Builds the programs. A string says why it cannot: there is no Go of the version in go.mod, or its modules cannot be
- * fetched. Rejects when a build fails.
+ * Builds the programs. Resolves to a string with the reason if it cannot: there is no Go of the version in go.mod, or
+ * its modules cannot be fetched. Rejects when a build fails.
  */
 export async function buildGoPrograms(): Promise<GoPrograms | string> {
   const go = await goIn(module);
@@ -47,7 +47,7 @@ export async function buildGoProgram(folder: URL, name: string): Promise<{ reado
   return { path };
 }
 
-/** Returns the folder of a module, such as "istio.io/api@v1.31.1", or the reason why it cannot be had. */
+/** Returns the folder of a module, such as "istio.io/api@v1.31.1", or the reason why it cannot be downloaded. */
 export async function goModule(name: string): Promise<{ readonly folder: string } | string> {
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-modcacherw', GOMODCACHE: join(cache, 'mod') };
   return exec('go', ['mod', 'download', '-json', name], { cwd: tmpdir(), env }).then(

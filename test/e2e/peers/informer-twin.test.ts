@@ -1,6 +1,6 @@
 // client-go's shared informer and ours, side by side on one server, while ConfigMaps are created, changed and deleted
 // at random and connections break. They must end with the same cache, and see each object's versions in the same order.
-// Needs Go.
+// The test needs Go.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { DeepReadonly } from '@kapstan/api';
@@ -116,7 +116,9 @@ describe('client-go’s informer and ours', () => {
   });
 });
 
-/** Cuts the informers off while `meanwhile` runs, then ends the history, so that no watch can deliver what happened. */
+/**
+ * Cuts the informers off while `meanwhile` runs, then ends the history, so that no watch can deliver the missed events.
+ */
 async function outage(twins: readonly Twin[], meanwhile: () => Promise<void>): Promise<void> {
   for (const { proxy } of twins) {
     proxy.stopListening();
@@ -240,7 +242,7 @@ async function write({ seed, count }: { readonly seed: number; readonly count: n
   }
 }
 
-/** Waits until all caches have what the server has. */
+/** Waits until all caches have the server's objects. */
 async function sameCaches(twins: readonly Twin[]): Promise<void> {
   const present = statesOf(await client.list(ConfigMap, { namespace }));
   for (const { name, cache } of twins)
@@ -252,7 +254,10 @@ const textOf = (notes: Notes): readonly string[] =>
 
 const countOf = (notes: Notes): number => [...notes.values()].reduce((sum, own) => sum + own.length, 0);
 
-/** Returns versions that nobody wrote or that came late. What an informer saw must end as the writes do. */
+/**
+ * Returns versions that nobody wrote or that arrived in the wrong order. The final state of an informer must equal the
+ * state after the writes.
+ */
 function problemsOf(notes: Notes, written: Notes): string[] {
   const names = new Set([...notes.keys(), ...written.keys()]);
   return [...names].flatMap((name) => {

@@ -1,5 +1,5 @@
-// kubectl's everyday commands beyond those of ../kubectl.test.ts: rollouts, nodes, files of every shape, and clear
-// errors for what needs a node or a metrics server. Needs a kubectl of 1.27 or later on the PATH.
+// Tests kubectl's everyday commands beyond those of ../kubectl.test.ts: rollouts, nodes, files of every shape, and
+// clear errors for commands that need a node or a metrics server. It needs a kubectl of 1.27 or later on the PATH.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -41,7 +41,7 @@ async function kubectl(line: string, input?: { readonly stdin?: string; readonly
   return outcome.text;
 }
 
-/** Returns what kubectl prints when it must fail. */
+/** Returns the output of a kubectl command that must fail. */
 async function refusal(line: string): Promise<string> {
   const outcome = await run([...target(), ...line.split(' ')]);
   expect(outcome.code, `kubectl ${line} should fail\n${outcome.text}`).toBe(1);

@@ -1,5 +1,5 @@
-// The Go sample-controller, unmodified, against `kapstan serve`: with its own manifests, a Foo becomes a Deployment.
-// Needs Go.
+// Runs the Go sample-controller, unmodified, against `kapstan serve`: with its own manifests, a Foo becomes a
+// Deployment. The test needs Go.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -71,7 +71,7 @@ describe('a kube-apiserver that calls webhooks of ours', () => {
     kube = await startKubeApiserver(kubeBinary, etcd.endpoint);
     client = new Client({ ...clientConfigOf(parseKubeconfig(kubeconfigOf(kube))), proxyUrl: '' });
     await client.prepare();
-    // Its admission looks namespaces up in a cache.
+    // kube-apiserver's admission looks namespaces up in a cache.
     await vi.waitFor(
       () => client.get(Secret, { name: 'none', namespace: 'default' }).catch((error) => expect(error.code).toBe(404)),
       20_000,
@@ -97,7 +97,7 @@ describe('a kube-apiserver that calls webhooks of ours', () => {
       const answer = await fetch(`http://127.0.0.1:${manager.probePort}/readyz`);
       expect(`${answer.status} ${await answer.text()}`).toBe('200 ok');
     }, 30_000);
-    // An API server learns of a configuration through a watch of its own.
+    // An API server learns of a configuration through its own watch.
     await vi.waitFor(async () => {
       const { spec } = await client.create(Echo, { metadata: target('probe'), spec: { text: 'x' } }, { dryRun: true });
       expect(spec.copies).toBe(1);

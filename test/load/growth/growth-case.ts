@@ -8,9 +8,11 @@ export interface GrowthRequest {
   readonly contentType?: string;
   /** Default: application/json. */
   readonly accept?: string;
-  /** Texts and bytes are sent as they are; anything else as JSON. */
+  /** Texts and bytes are sent unchanged; anything else as JSON. */
   readonly body?: unknown;
-  /** Sends the request again while the answer is 404, for what is served some time after it was created. Default false. */
+  /**
+   * Sends the request again while the answer is 404, for resources that are served some time after their creation. Default false.
+   */
   readonly isAwaited?: boolean;
 }
 
@@ -38,13 +40,13 @@ export interface GrowthCase {
    */
   readonly tags?: readonly 'schema'[];
   /**
-   * Paths of objects that the request or its preparation created. They are deleted afterwards; a missing one is no
+   * Paths of objects that the request or its preparation created. They are deleted afterwards; a missing one is not an
    * error.
    */
   readonly made?: readonly string[];
 }
 
-/** All cases use the same path, since each one's objects are deleted before the next. */
+/** All cases use the same path, because each one's objects are deleted before the next. */
 const namespacePath = '/api/v1/namespaces/default';
 export const configMaps: string = `${namespacePath}/configmaps`;
 export const pods: string = `${namespacePath}/pods`;

@@ -1,4 +1,4 @@
-// GrowthServer runs the measured process, and sends it requests whose cost to its main thread it returns. Used by
+// GrowthServer runs the measured process, sends it requests, and returns their cost to its main thread. Used by
 // growth.test.ts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -86,7 +86,7 @@ export class GrowthServer {
     if (status !== 201) throw new Error(`the definition was not created: ${status} ${start}`);
   }
 
-  /** Opens watches, each on a connection of its own. Resolves when all are open. */
+  /** Opens watches, each on its own connection. Resolves when all are open. */
   async openWatches({ count, path }: GrowthWatches): Promise<OpenWatches> {
     const agent = new Agent({ ca: this.#ca, keepAlive: false });
     const headers = { authorization: `Bearer ${this.#token}` };

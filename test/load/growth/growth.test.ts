@@ -1,9 +1,9 @@
-// No request may hold the event loop. Each case of cases/ is sent in growing sizes to a real server: CPU of the main
-// thread grows by less than n^1.2, no turn is long, answers are bounded, and the memory comes back. The kernel counts
-// CPU, so a busy machine changes it little. A result above its bound is measured again, and the least of all runs
-// counts.
+// Tests that no request blocks the event loop. Each case of cases/ is sent in growing sizes to a real server: CPU of
+// the main thread grows by less than n^1.2, no turn is long, answers are bounded, and the memory comes back. The kernel
+// counts CPU, so a busy machine changes it little. A result above its bound is measured again, and the lowest of all
+// runs counts.
 //   npm run test:growth                     up to the largest allowed request, with a table
-//   npm run test:growth -- --grep volumes   the cases with that in their names; 'volumes|ports' = with one of them
+//   npm run test:growth -- --grep volumes   the cases with that text in their names; 'volumes|ports' = with one of these
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { growthCases } from './cases/index.ts';
 import type { GrowthCase } from './growth-case.ts';
@@ -13,9 +13,9 @@ const isWhole = process.env.KAPSTAN_GROWTH === 'whole';
 const grep = process.env.KAPSTAN_GROWTH_GREP ?? '';
 /** Largest size of the short run, as a part of `full`. */
 const shortPart = 1 / 8;
-/** The short run allows for the noise of what runs beside it; a quadratic stage reaches 1.5 and more. */
+/** The short run allows for the noise of other processes; a quadratic stage reaches 1.5 and more. */
 const mostExponent = isWhole ? 1.2 : 1.35;
-/** Below this CPU time, in milliseconds, the noise of collections and compilations exceeds what grows. */
+/** CPU time, in milliseconds, below which the noise of collections and compilations exceeds the growth. */
 const leastCpuMs = 100;
 /** Longest turn that any request may cause, in milliseconds. */
 const mostTurnMs = 50;
@@ -67,7 +67,7 @@ async function run(growing: GrowthCase, n: number): Promise<{ readonly answer: A
   return measured;
 }
 
-/** Keeps the least of several runs at one size, since anything above it came from elsewhere. */
+/** Keeps the lowest of several runs at one size, because the rest came from elsewhere. */
 class Size {
   readonly n: number;
   answer: Answer = { status: 0, bytes: 0, start: '' };
@@ -95,7 +95,7 @@ function exponentOf(sizes: readonly Size[]): number {
 }
 
 /**
- * Returns what is wrong with the growth of a case; empty when all is well. `parts` are sizes as parts of `full`, the
+ * Returns the fault in the growth of a case; empty when there is none. `parts` are sizes as fractions of `full`, the
  * largest last.
  */
 async function faultsOf(growing: GrowthCase, parts: readonly number[]): Promise<readonly string[]> {

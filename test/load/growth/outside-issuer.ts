@@ -1,4 +1,4 @@
-// The issuer of the tokens of identity-cases.ts. The measured server believes it; its key is made anew for each run.
+// The issuer of the tokens of identity-cases.ts. The measured server trusts it; its key is made for each run.
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -7,7 +7,7 @@ const issuer = 'https://growth.example.com';
 /** The parts of this claim are looked at one by one, which reaches the budget of an expression. */
 const costly = 'claims.costly.split(",")';
 
-/** What the measured server is told: the configuration without the place of the issuer, and the key. */
+/** The message to the measured server: the configuration without the issuer's address, and the key. */
 export const outsideIssuer: string = JSON.stringify({
   issuer,
   key: publicKey.export({ format: 'jwk' }),

@@ -1,4 +1,4 @@
-// The measured server: a control plane from sources in its own process, which reports the cost of its main thread.
+// The measured server: a control plane from sources in its own process, which reports the CPU cost of its main thread.
 // growth-server.ts starts it with source-hooks. `begin` and `end` mark one measurement; `heap` collects garbage first.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -38,7 +38,10 @@ await writeFile(
 );
 /** Costs next to nothing, so that the work around it is measured. */
 const convert = (object, { toApiVersion }) => ({ ...object, apiVersion: toApiVersion });
-/** Records all of one namespace, whose answers lose their managed fields; the largest events are truncated. */
+/**
+ * Records everything in one namespace; recorded answers lose their managed fields, and the largest events are
+ * truncated.
+ */
 const audit = {
   policy: `apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -53,7 +56,7 @@ const controlPlane = await startControlPlane({
   conversions: { 'converteds.growth.example.com': convert },
   registersApiServices: true,
   authorization: ['Node', 'RBAC'],
-  // For the objects of one case, which hardly any other has.
+  // A function for the objects of one case, which hardly any other case has.
   admission: [admit(ControllerRevision, { mutate: () => undefined, validate: () => undefined })],
   outsideIdentity: { configFile },
 });
@@ -63,7 +66,8 @@ let began = last;
 let turnMs = 0;
 let timer;
 /**
- * Turns that cost at least this much are printed with what ran in them. This costs some of the time that it measures.
+ * Turns that cost at least this much are printed with the functions that ran in them. Printing costs some of the time
+ * that it measures.
  */
 const leastPrintedMs = Number(process.env.KAPSTAN_GROWTH_PROFILE ?? 0);
 const profile = leastPrintedMs > 0 ? new TurnProfile() : undefined;

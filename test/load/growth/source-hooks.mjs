@@ -1,5 +1,5 @@
-// Hooks of source.mjs: resolve @kapstan/* to their sources, compiled down to what the oldest supported Node reads, as
-// `using` is newer.
+// Hooks of source.mjs: resolve @kapstan/* to their sources, compiled down to a syntax that the oldest supported Node
+// reads, because `using` is newer.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';

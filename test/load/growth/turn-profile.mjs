@@ -1,4 +1,5 @@
-// TurnProfile finds what ran in the longest turn of a measurement. server.mjs prints it with KAPSTAN_GROWTH_PROFILE=1.
+// TurnProfile finds the functions that ran in the longest turn of a measurement. server.mjs prints it with
+// KAPSTAN_GROWTH_PROFILE=1.
 import { Session } from 'node:inspector';
 
 const sampleUs = 200;

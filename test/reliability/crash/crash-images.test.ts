@@ -1,5 +1,5 @@
 // Simulates power loss. A workload runs under strace; the data file, as a crash at any moment could leave it, is opened
-// and checked against what had been acknowledged by then (I10). The seed is printed; KAPSTAN_SEED sets it.
+// and checked against what had been acknowledged by then (I10). The seed is printed and can be set with KAPSTAN_SEED.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Makes images of the data file as a crash could leave it: what was synced is there, and any part of what was written
-// since may be. Built from system-calls.ts; opened by crash-images.test.ts.
+// Makes images of the data file as a crash could leave it: synced data are there, and any part of later writes may be.
+// Built from system-calls.ts; opened by crash-images.test.ts.
 import type { SystemCall } from './system-calls.ts';
 
 export interface CrashImage {
@@ -9,7 +9,7 @@ export interface CrashImage {
   readonly isMade: boolean;
   /** Lines that the program had printed before. */
   readonly said: readonly string[];
-  /** The point in the trace, and how much of the unsynced data is there. */
+  /** The point in the trace, and the amount of unsynced data that is there. */
   readonly name: string;
 }
 
@@ -20,8 +20,8 @@ const sectorBytes = 512;
 const chances = [0, 0.5, 0.9, 1] as const;
 
 /**
- * Yields images at random points of the run. At each point, what was written since the last sync is there whole, cut,
- * or not at all.
+ * Yields images at random points of the run. At each point, the writes since the last sync are complete, cut, or
+ * absent.
  */
 export function* crashImages(calls: readonly SystemCall[], count: number, random: () => number): Generator<CrashImage> {
   const moments = [...new Set(calls.flatMap(({ began, ended }) => [began, ended]))].sort((a, b) => a - b);
@@ -41,7 +41,7 @@ export function* crashImages(calls: readonly SystemCall[], count: number, random
   }
 }
 
-/** The disk at a moment: what is certainly there, and what may be. */
+/** The disk at a moment: the parts that are certainly there, and those that may be. */
 class Disk {
   readonly said: string[] = [];
   isMade = false;
@@ -66,7 +66,7 @@ class Disk {
     return this.#certain.length === 0 && this.#pending.length === 0;
   }
 
-  /** Moves on to the moment: adds the writes that began by then, and applies the calls that ended by then. */
+  /** Advances to the moment: adds the writes that began by then, and applies the calls that ended by then. */
   advance(moment: number): void {
     for (;;) {
       const begin = this.#begins[this.#nextBegin];

@@ -1,5 +1,5 @@
-// Child of crash-images.test.ts: reads directories from stdin, opens each store and prints what is in it. It is its own
-// process, because LMDB ends the process when pages are wrong. Runs the built package.
+// Child of crash-images.test.ts: reads directories from stdin, opens each store and prints its contents. It is its own
+// process, because LMDB ends the process when pages are wrong. It runs the built package.
 import { createInterface } from 'node:readline';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 

@@ -1,6 +1,6 @@
 // Child of crash-images.test.ts: 8 writers create, update and delete their own keys, and print each acknowledgement
-// with one system call. Ends without closing the store. Runs the built package. With "noSync" LMDB never waits for the
-// disk.
+// with one system call. It runs the built package and ends without closing the store. With "noSync", LMDB never waits
+// for the disk.
 import { closeSync, openSync, writeSync } from 'node:fs';
 
 const [dataDir, acknowledgements, seedText, durability] = process.argv.slice(2);
@@ -17,7 +17,7 @@ const random = () => {
 const told = openSync(acknowledgements, 'w');
 const engine = await openLmdbEngine({ dataDir });
 
-/** Returns a value that names itself, with a pattern that a torn page breaks. */
+/** Returns a value that contains its own name, with a pattern that a torn page breaks. */
 function selfTelling(key, count) {
   const size = Math.floor(random() ** 3 * 12_000);
   return Buffer.from(`${key} ${count} ${size} ${'x'.repeat(size)}`);

@@ -1,5 +1,5 @@
-// Imported by crash-writer.mjs before the engine: LMDB is opened so that it does not wait for the disk, the one mistake
-// that the crash images must find.
+// Imported by crash-writer.mjs before the engine. It opens LMDB so that it does not wait for the disk, which is the
+// mistake that the crash images must detect.
 import { createRequire } from 'node:module';
 
 const lmdb = createRequire(import.meta.url)('lmdb');

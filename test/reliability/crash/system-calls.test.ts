@@ -1,4 +1,4 @@
-// Reads hand-written lines of a trace that a run of crash-images.test.ts hardly ever has.
+// Tests the parser with hand-written lines of a trace that rarely occur in a run of crash-images.test.ts.
 import { expect, it } from 'vitest';
 import { readTrace } from './system-calls.ts';
 

@@ -1,4 +1,4 @@
-// Reads from strace what a program did to one file and wrote to another. For crash-images.ts.
+// Reads from strace a program's operations on one file and its output to another. Used by crash-images.ts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -72,7 +72,7 @@ class TraceReader {
   readonly calls: SystemCall[] = [];
   readonly #dataFile: string;
   readonly #unfinished: Map<string, Unfinished> = new Map();
-  /** Descriptor → what is known of its file. */
+  /** Descriptor → facts about its file. */
   readonly #open: Map<string, { readonly isData: boolean; readonly isSynchronous: boolean; position: number }> =
     new Map();
   #line = 0;

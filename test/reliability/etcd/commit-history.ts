@@ -1,9 +1,9 @@
-// CommitHistory holds what writers sent to an engine, how they were answered, and what readers and watchers saw, and
-// checks that all of it is one history. Filled by commit-load.ts; read by the tests of this folder.
+// CommitHistory holds the requests of writers to an engine, their answers, and the observations of readers and
+// watchers, and checks that all of it is one history. Filled by commit-load.ts; read by the tests of this folder.
 
-/** A commit and its fate: acknowledged at a revision, refused, or unknown because no answer came. */
+/** A commit and its outcome: acknowledged at a revision, refused, or unknown because no answer came. */
 export interface CommitRecord {
-  /** Unique; the value that a put writes. */
+  /** A unique id, which is also the value that a put writes. */
   readonly id: string;
   readonly key: string;
   readonly type: 'put' | 'delete';
@@ -33,7 +33,10 @@ export interface WatchRecord {
   readonly error?: Error;
 }
 
-/** A read of one key: the store's revision, the key's state, and what had been acknowledged before the read began. */
+/**
+ * A read of one key: the store's revision, the key's state, and the writes that were acknowledged before the read
+ * began.
+ */
 export interface ReadRecord {
   readonly key: string;
   readonly revision: number;
@@ -104,7 +107,7 @@ function problemsOfCommits({ log, commits }: CommitHistory): string[] {
     if (outcome.type === 'acknowledged' && revisions[0] !== outcome.revision) {
       return [`${id} was acknowledged at ${outcome.revision} and is at ${revisions[0] ?? 'no revision'}`];
     }
-    // When two deletes of one state were sent, the other one may have happened.
+    // When two deletes of one state were sent, the other one may have succeeded.
     if (outcome.type === 'refused' && revisions.length > 0 && !notRefused.has(trace))
       return [`${id} was refused and happened`];
     return [];

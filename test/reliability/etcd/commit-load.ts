@@ -13,7 +13,7 @@ export interface CommitLoadOptions {
   readonly keys: number;
   /** Prefix of the keys. Ends in "/". */
   readonly prefix: string;
-  /** Least size of a value. Default: just enough to make it unique. */
+  /** Minimum size of a value. Default: just enough to make it unique. */
   readonly valueBytes?: number;
 }
 
@@ -119,8 +119,8 @@ export class CommitLoad {
   }
 
   /**
-   * Ends the writers, waits until every watch has everything, and returns the whole history. The log is what a new
-   * watch from the beginning sees; where that is compacted, it is what the named watch saw.
+   * Ends the writers, waits until every watch has everything, and returns the whole history. The log contains the
+   * events of a new watch from the beginning; if that is compacted, it contains those of the named watch.
    */
   async stop({ log: nameOfLog }: { readonly log?: string } = {}): Promise<CommitHistory> {
     this.#isStopped = true;
@@ -180,7 +180,7 @@ export class CommitLoad {
       return note({ type: 'acknowledged', revision: result.revision });
     } catch (error) {
       if (!isStorageError(error, 'Unreachable')) throw error;
-      // The next refusal tells what became of it.
+      // The next refusal reveals its outcome.
       return note({ type: error.maybeApplied ? 'unknown' : 'refused' });
     }
   }

@@ -72,7 +72,7 @@ function spareOf(binary: string): EtcdSpare {
   return spare;
 }
 
-/** Returns why the machine's etcd is not the old version needed here; undefined when it is. */
+/** Returns the reason why the machine's etcd is not the old version needed here; undefined when it is. */
 function whyNotOld(): string | undefined {
   if (found === undefined) return `no etcd found; ${howToInstall}`;
   const [, version = 'unknown'] = /^etcd Version: (\S+)/.exec(execFileSync(found, ['--version']).toString()) ?? [];

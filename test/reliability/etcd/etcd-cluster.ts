@@ -1,4 +1,4 @@
-// Three members of etcd behind proxies, and engines that reach them through these. For the tests of this folder.
+// Three members of etcd behind proxies, and engines that reach them through these. Used by the tests of this folder.
 import { type EtcdEngine, openEtcdEngine } from '@kapstan/storage-etcd';
 import { type EtcdProcess, startEtcd } from '@kapstan/storage-etcd/testing';
 import { ByteProxy } from '@kapstan/testing';
@@ -78,7 +78,7 @@ async function leaderOf(members: readonly Member[]): Promise<Leader> {
   }
 }
 
-/** Returns a member's status. One that does not answer within a second counts for nothing. */
+/** Returns a member's status. A member that does not answer within a second does not count. */
 async function statusOf({ etcd }: Member): Promise<{ readonly id?: string; readonly leader?: string }> {
   try {
     const answer = await fetch(`${etcd.endpoint}/v3/maintenance/status`, {

@@ -15,7 +15,7 @@ interface Trial {
   readonly load: CommitLoad;
 }
 
-/** Runs load before, during and after the fault, then checks the whole history against what was requested and seen. */
+/** Runs load before, during and after the fault, then checks the whole history. */
 async function underLoad(binary: string, fault: (trial: Trial) => Promise<void>): Promise<CommitHistory> {
   await using cluster = await startEtcdCluster(binary);
   const engines = [cluster.engine] as const;

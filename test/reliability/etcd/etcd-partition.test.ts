@@ -1,5 +1,5 @@
-// Cuts the network of three-member clusters in one place: between a watch and everybody while history is compacted, and
-// between a leader and its followers while clients reach both. Checked as in etcd-faults.test.ts.
+// Cuts the network of three-member clusters in one place: between a watch and all members while history is compacted,
+// and between a leader and its followers while clients reach both. Checked as in etcd-faults.test.ts.
 
 import { toRevision } from '@kapstan/api';
 import { isStorageError, type StorageError } from '@kapstan/storage';
@@ -23,7 +23,7 @@ interface Lag {
   /** Number of commits while nothing reaches the watch. */
   readonly commits: number;
   readonly valueBytes?: number;
-  /** True: the connections are reset at the end. Default: what was held back is delivered. */
+  /** True = the connections are reset at the end. Default: held data are delivered. */
   readonly isReset?: boolean;
 }
 

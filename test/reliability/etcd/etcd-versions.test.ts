@@ -1,5 +1,5 @@
 // The engine suite and random programs on the 3.6 line of etcd, built from its Go module, on one member and on three.
-// The tests beside the engine use the machine's etcd, Debian's 3.4.
+// The tests next to the engine use the machine's etcd, Debian's 3.4.
 import { engineConformance, enginePrograms } from '@kapstan/storage/testing';
 import { EtcdForPrograms, EtcdSpare, openEtcdFixture } from '@kapstan/storage-etcd/testing';
 import { afterAll, describe, it, vi } from 'vitest';

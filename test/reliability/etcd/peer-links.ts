@@ -1,10 +1,10 @@
 // The connections between the members of an etcd cluster, through which one can be cut off from the others, in both
-// directions, while clients still reach it. Each member has one address for all callers; the request says who calls.
+// directions, while clients still reach it. Each member has one address for all callers; the request names the caller.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 interface Link {
   readonly to: number;
-  /** Id of the calling member, as it names itself; undefined until it does. */
+  /** Id of the calling member, as it names itself; undefined until then. */
   from: string | undefined;
   readonly sockets: readonly [caller: Socket, called: Socket];
 }

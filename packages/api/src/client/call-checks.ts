@@ -203,7 +203,9 @@ function requireCollection(resource: Resource, verb: keyof typeof optionsOf, opt
   requireCallOptions(verb, options);
 }
 
-/** Returns the object's metadata. The body of scale and the like has another kind, which the sender knows. */
+/**
+ * Returns the object's metadata. The body of scale and similar subresources has another kind, which the sender knows.
+ */
 function requireWritten(
   resource: Resource,
   object: KubernetesObject,
@@ -224,7 +226,7 @@ const patchTypes: readonly unknown[] = ['merge', 'json', 'strategic'] satisfies 
 
 const patchNames: OptionNames<Patch> = { type: true, body: true };
 
-/** Throws TypeError for a malformed patch, and for options inside it: a dry run that was ignored would write. */
+/** Throws TypeError for a malformed patch, and for options inside it, because an ignored dry run would write. */
 function requirePatch(patch: unknown): void {
   requireObject(patch, 'a patch');
   const { type, body } = patch as Partial<Patch>;
@@ -232,7 +234,7 @@ function requirePatch(patch: unknown): void {
     throw new TypeError(
       `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type ${shown(type)}`,
     );
-  if (body === undefined) throw new TypeError('a patch needs a body, beside its type');
+  if (body === undefined) throw new TypeError('a patch needs a body in addition to its type');
   if (type === 'json' && !Array.isArray(body))
     throw new TypeError(`the body of a JSON patch is a list of operations, not ${shown(body)}`);
   // Inherited members count too, as they do among options.

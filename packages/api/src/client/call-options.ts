@@ -13,7 +13,7 @@ export interface CallOptions {
    * whatever it throws. A client that makes one attempt at once need not call it.
    */
   readonly beforeAttempt?: (() => void) | undefined;
-  /** Makes the call a part of a trace. A manager sets it for calls of a reconcile; default: what the client traces by itself. */
+  /** Makes the call a part of a trace. A manager sets it for calls of a reconcile; default: the client's own tracing. */
   readonly trace?: CallTracer | undefined;
 }
 
@@ -27,9 +27,9 @@ export interface GetOptions extends CallOptions {
 export interface SelectionOptions {
   /** Namespace to search. Absent or "" = all. */
   readonly namespace?: string | undefined;
-  /** In Kubernetes' label selector syntax: "app=web,tier!=db". */
+  /** Label selector in Kubernetes' syntax: "app=web,tier!=db". */
   readonly labelSelector?: string | undefined;
-  /** In Kubernetes' field selector syntax: "metadata.name=a". */
+  /** Field selector in Kubernetes' syntax: "metadata.name=a". */
   readonly fieldSelector?: string | undefined;
 }
 
@@ -94,7 +94,7 @@ export interface Preconditions {
 
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';
 
-/** Options of a delete: preconditions, what becomes of dependents, and how long a graceful end may take. */
+/** Options of a delete: preconditions, the fate of dependents, and how long a graceful end may take. */
 export interface DeleteOptions extends CallOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly preconditions?: Preconditions | undefined;

@@ -92,8 +92,8 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
 }
 
 /**
- * Inherited options count, as elsewhere. Throws TypeError for options that are no object: spreading them would select
- * everything.
+ * Inherited options count, as elsewhere. Throws TypeError for options that are not an object, because spreading them
+ * would select everything.
  */
 function withPageSize(given: ListOptions, pageSize: number): ListOptions {
   requireObject(given, 'options, such as { namespace },');

@@ -1,5 +1,5 @@
 // client-go's metrics of requests, computed from a client's reports of its attempts. This is the only place with their
-// names: clients show them as Prometheus text, managers beside their own.
+// names: clients show them as Prometheus text, managers together with their own.
 import { Histogram } from '../metrics/histogram.ts';
 import { LabelSeries } from '../metrics/label-series.ts';
 import {
@@ -23,7 +23,7 @@ export interface RequestMeasure {
   readonly attempt: number;
   /** Time from the request to the answer's headers, in milliseconds. */
   readonly durationMs: number;
-  /** How long the client's own rate limit delayed the attempt before that, in milliseconds. */
+  /** Delay of the attempt caused by the client's own rate limit, in milliseconds; not part of the duration. */
   readonly rateLimitedMs: number;
 }
 

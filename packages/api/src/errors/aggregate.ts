@@ -2,7 +2,7 @@
 import { maxToldErrors } from './field-error.ts';
 
 /**
- * Joins the different texts in brackets, "[a, b]". A single text stays as it is; no text gives "". Only the first 100
+ * Joins the different texts in brackets, "[a, b]". A single text stays unchanged; no text gives "". Only the first 100
  * are shown, then a count of the others. Source: utilerrors.Aggregate.Error.
  */
 export function aggregateTexts(texts: Iterable<string>): string {

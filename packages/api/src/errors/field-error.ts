@@ -18,7 +18,7 @@ type FieldErrorType =
   | 'FieldValueTypeInvalid';
 
 /**
- * What is wrong with one field of an object: its path, its value, and why. A 422 has a cause for each. Source:
+ * The fault of one field of an object: its path, its value, and the reason. A 422 has a cause for each. Source:
  * apimachinery field.Error.
  */
 export interface FieldError {
@@ -28,24 +28,24 @@ export interface FieldError {
   /** The faulty value, which most types of error show in their message. */
   readonly badValue?: unknown;
   readonly detail: string;
-  /** Number of errors that were not kept. Set only in the entry that stands for them, see `omittedErrors`. */
+  /** Number of errors that were not kept. Set only in the entry that represents them, see `omittedErrors`. */
   readonly omitted?: number;
 }
 
 /**
- * Most errors that one answer shows; further ones are counted. kube-apiserver shows all, in answers that can be many
- * times as long as the request. The longest answer in its own tests has seven.
+ * Maximum number of errors that one answer shows; further ones are counted. kube-apiserver shows all, in answers that
+ * can be many times as long as the request. The longest answer in its own tests has seven.
  */
 export const maxToldErrors = 100;
 /** Most characters of all errors of one answer. Errors beyond them are only counted. */
 const maxToldLength = 128 * 1024;
 /**
- * Most characters of a path, a value or a detail. All three contain what a client sent, so each could be as long as a
- * request.
+ * Maximum number of characters of a path, a value or a detail. All three contain text from a client, so each could be
+ * as long as a request.
  */
 const maxShownLength = 8 * 1024;
 
-/** Makes the last entry of a list, which stands for errors that were not kept. */
+/** Makes the last entry of a list, which represents errors that were not kept. */
 export const omittedErrors = (count: number): FieldError => ({
   type: 'InternalError',
   field: '',
@@ -146,7 +146,7 @@ export const requiredField = (field: string, detail = ''): FieldError => ({
   field,
   detail,
 });
-/** Returns the error of a field whose value is wrong; `detail` says what it must be. */
+/** Returns the error of a field whose value is wrong; `detail` says what the value must be. */
 export const invalidField = (field: string, badValue: unknown, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,
@@ -223,7 +223,7 @@ function formatBadValue(value: unknown): string {
   return typeof value === 'object' ? shownJson(value) : shownText(String(value));
 }
 
-/** Writes integers of 64 bits with all digits, and all else as Go writes floats. */
+/** Writes integers of 64 bits with all digits, and all other numbers as Go writes floats. */
 function goNumber(value: number | ExactNumber): string {
   if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 63)
     return BigInt(value).toString();
@@ -240,7 +240,7 @@ function isInt64(text: string): boolean {
   return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
 
-/** Go writes JSON so that it can stand in a page. */
+/** Go escapes JSON so that it can be embedded in an HTML page. */
 const htmlEscapes: Readonly<Record<string, string>> = { '<': '\\u003c', '>': '\\u003e', '&': '\\u0026' };
 
 /** Writes JSON as Go does, but only as much of a long value as is shown, because a hundred errors may show it. */

@@ -1,4 +1,4 @@
-/** Returns the message of what was thrown, which may be anything. */
+/** Returns the message of a thrown value, which may be anything. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

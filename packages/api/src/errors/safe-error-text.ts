@@ -1,5 +1,5 @@
-// safeErrorText turns an error into a line that the inspector may show to people: what failed, with names and without values. Its second
-// form, quotedErrorText, shows texts of errors too. Used by controller and control-plane.
+// safeErrorText turns an error into a line that the inspector may show to people, with names but without values. Its second form,
+// quotedErrorText, shows texts of errors too. Used by controller and control-plane.
 import { isStatusError, type StatusError } from './status-error.ts';
 
 const longest = 300;
@@ -8,8 +8,8 @@ const deepest = 5;
 export type ErrorText = (error: unknown) => string;
 
 /**
- * Returns one line of at most 300 characters. An answer of the API is described by its reason, its object and the fields at fault, of other
- * errors the class and the code are shown: any text may quote a value, as that of JSON.parse does, and nothing tells values from words.
+ * Returns one line of at most 300 characters. An answer of the API is described by its reason, its object and the fields at fault. Other
+ * errors are described by class and code, because any text may quote a value, as JSON.parse does, and values cannot be told from words.
  */
 export function safeErrorText(error: unknown): string {
   if (isStatusError(error)) return cut(statusText(error));
@@ -21,8 +21,8 @@ export function safeErrorText(error: unknown): string {
 }
 
 /**
- * Like safeErrorText, but with the first line of an error's text. What looks like a value or a credential is left out; this is a help and
- * no guarantee, so people must ask for it.
+ * Like safeErrorText, but with the first line of an error's text. Text that looks like a value or a credential is left out. That is a help
+ * but not a guarantee, so users must opt in.
  */
 export function quotedErrorText(error: unknown): string {
   if (isStatusError(error)) return safeErrorText(error);
@@ -39,7 +39,7 @@ export function isSecret({ group, plural }: { readonly group: string; readonly p
   return group === '' && plural === 'secrets';
 }
 
-/** A name is chosen by whoever throws, so only what can be the name of a class is shown. */
+/** The thrower chooses the name, so only a name that can belong to a class is shown. */
 function classOf(error: Error): string {
   const own: unknown = error.name === 'Error' ? error.constructor?.name : error.name;
   return typeof own === 'string' && /^[A-Za-z_$][\w$]{0,63}$/.test(own) ? own : 'Error';
@@ -82,7 +82,7 @@ function statusText({ reason, code, details }: StatusError): string {
     .join(': ');
 }
 
-/** Removes values as Kubernetes quotes them, names of Secrets, and what looks like a credential. */
+/** Removes values as Kubernetes quotes them, names of Secrets, and text that looks like a credential. */
 function withoutValues(text: string): string {
   return text
     .replace(/\b((?:Invalid|Unsupported|Duplicate) value: ).*$/i, '$1…')

@@ -163,7 +163,7 @@ export function isTooLargeResourceVersion(error: unknown): error is StatusError 
   return causes.some((cause) => cause.message === text) || error.message.includes(text);
 }
 
-/** Returns after how many seconds to try again, as the server asks; undefined when it does not. */
+/** Returns the number of seconds after which the server asks to try again; undefined when it does not ask. */
 export function retryAfterSeconds(error: unknown): number | undefined {
   return isStatusError(error) ? error.details?.retryAfterSeconds : undefined;
 }
@@ -237,7 +237,7 @@ export function invalid(kind: GroupKind, name: string, errors: readonly FieldErr
   return invalidTold(kind, name, tellFieldErrors(errors));
 }
 
-/** Does what {@link invalid} does, for errors that are texts already. */
+/** Does what {@link invalid} does, for errors that are already texts. */
 export function invalidTold(kind: GroupKind, name: string, { message: text, causes }: ToldErrors): StatusError {
   const shownName = shownText(name);
   return new StatusError({
@@ -287,7 +287,7 @@ export function tooLargeResourceVersion(asked: number | string, current: number,
   });
 }
 
-/** Returns a 504 Timeout that asks the client to come back after `retrySeconds`. */
+/** Returns a 504 Timeout that asks the client to retry after `retrySeconds`. */
 export function timeout(message: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 504,
@@ -297,7 +297,7 @@ export function timeout(message: string, retrySeconds: number): StatusError {
   });
 }
 
-/** Returns a 429 TooManyRequests that asks the client to come back after `retrySeconds`. */
+/** Returns a 429 TooManyRequests that asks the client to retry after `retrySeconds`. */
 export function tooManyRequests(message: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 429,
@@ -345,7 +345,7 @@ export function requestEntityTooLarge(why: string): StatusError {
   });
 }
 
-/** Returns a 406 NotAcceptable: no media type that the client takes can be made. */
+/** Returns a 406 NotAcceptable: the server can produce none of the media types that the client accepts. */
 export function notAcceptable(message: string): StatusError {
   return new StatusError({ code: 406, reason: 'NotAcceptable', message });
 }

@@ -46,7 +46,7 @@ export interface StatusDetails {
 
 /** Source: meta/v1 ListMeta. */
 export interface StatusMetadata {
-  /** Token with which an expired list (410) can go on, at a newer version. */
+  /** Token with which an expired list (410) can continue, at a newer version. */
   readonly continue?: string;
   readonly resourceVersion?: string;
   readonly remainingItemCount?: number;

@@ -29,7 +29,7 @@ function escaped(char: string): string {
 }
 
 /**
- * A byte of a URL that is no UTF-8 is kept as a lone surrogate, so that messages can show it: U+DC80 for 0x80 and so
+ * A byte of a URL that is not UTF-8 is kept as a lone surrogate, so that messages can show it: U+DC80 for 0x80 and so
  * on.
  */
 const byteBase = 0xdc00;
@@ -38,12 +38,12 @@ function isEscapedByte(code: number): boolean {
   return code >= byteBase + 0x80 && code <= byteBase + 0xff;
 }
 
-/** Returns the surrogate for a byte that is no UTF-8; see {@link withoutEscapedBytes}. */
+/** Returns the surrogate for a byte that is not UTF-8; see {@link withoutEscapedBytes}. */
 export function escapeByte(byte: number): string {
   return String.fromCharCode(byteBase + byte);
 }
 
-/** Returns the text as Go's encoding/json shows it: U+FFFD for each byte that is no UTF-8. */
+/** Returns the text as Go's encoding/json shows it: U+FFFD for each byte that is not UTF-8. */
 export function withoutEscapedBytes(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }

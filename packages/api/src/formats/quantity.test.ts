@@ -190,7 +190,7 @@ function usedBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Returns the text as part of a longer one, which V8 does not copy out of it. */
+/** Returns the text as a slice of a longer one, which V8 does not copy. */
 function cutFrom(bytes: number, text: string): string {
   const body = Buffer.alloc(bytes, 'x').toString() + text;
   // Reading by index makes the text contiguous.

@@ -10,7 +10,7 @@ interface QuantityParts {
   readonly unscaled: bigint;
   readonly scale: number;
   readonly format: QuantityFormat;
-  /** The text as it was written, if Kubernetes takes that for canonical. */
+  /** The original text, if it is canonical for Kubernetes. */
   readonly text?: string | undefined;
 }
 
@@ -86,8 +86,8 @@ export class Quantity {
   }
 
   /**
-   * Returns the amount rounded away from zero to whole units of 10^scale; itself when it needs no rounding. Source:
-   * Quantity.RoundUp.
+   * Returns the amount rounded away from zero to whole units of 10^scale; the amount itself when it needs no rounding.
+   * Source: Quantity.RoundUp.
    */
   roundedUp(scale: number): Quantity {
     if (this.#scale >= scale) return this;
@@ -151,12 +151,15 @@ const binaryNames: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const maxInt64 = 9_223_372_036_854_775_807n;
 const maxDigits = 18;
 const smallestScale = -9;
-/** Most digits of a parsed amount. Kubernetes accepts any number of them, and needs seconds for a million. */
+/**
+ * Maximum number of digits of a parsed amount. Kubernetes accepts any number of them, and needs seconds for a million.
+ */
 const maxReadDigits = 1_000;
-/** Most digits of a computed amount. */
+/** Maximum number of digits of a computed amount. */
 const mostDigits = 2 * maxReadDigits;
 /**
- * Most zeros after the digits of a whole number: it is used for remainders and comparisons with much smaller numbers.
+ * Maximum number of zeros after the digits of a whole number, which is used for remainders and comparisons with much
+ * smaller numbers.
  */
 const mostZeros = 100;
 const mostUnscaled = 10n ** BigInt(mostDigits);
@@ -187,7 +190,7 @@ function readQuantity(text: string): Quantity {
   const { sign, whole, fraction, suffix: suffixText } = partsOf(text);
   const suffix = parseSuffix(suffixText);
   if (suffix === undefined) throw new TypeError("unable to parse quantity's suffix");
-  // Kubernetes has this text for digits that it cannot read.
+  // Kubernetes uses this text for digits that it cannot read.
   if (whole.length + fraction.length > maxReadDigits) throw new TypeError('unable to parse numeric part of quantity');
   const digits = `${whole === '' ? '0' : whole}${fraction}`;
   const positive = BigInt(digits) * (suffix.base === 2 ? 2n ** BigInt(suffix.exponent) : 1n);
@@ -201,7 +204,7 @@ function readQuantity(text: string): Quantity {
 
 interface WrittenParts {
   readonly sign: string;
-  /** Without leading zeros. */
+  /** The whole part without leading zeros. */
   readonly whole: string;
   readonly fraction: string;
   readonly suffix: string;
@@ -263,7 +266,7 @@ function parseSuffix(text: string): Suffix | undefined {
 }
 
 /**
- * Rounds an amount up that is too fine, so that a request for some resources gets some. Binary amounts end at 2^63 - 1.
+ * Rounds up an amount that is too fine, so that a request for some resources gets some. Binary amounts end at 2^63 - 1.
  */
 function clamp(
   unscaled: bigint,
@@ -321,12 +324,12 @@ function formatDecimal(unscaled: bigint, scale: number, format: QuantityFormat):
   const mantissa = trimmed + '0'.repeat(excess);
   const rounded = exponent - excess;
   if (format === 'DecimalExponent' || rounded > mostDigits) return rounded === 0 ? mantissa : `${mantissa}e${rounded}`;
-  // There is no name beyond exa, so the mantissa grows instead (Kubernetes loses the exponent here).
+  // There is no suffix beyond exa, so the mantissa grows instead (Kubernetes loses the exponent here).
   const named = Math.min(rounded, 18);
   return `${mantissa}${'0'.repeat(rounded - named)}${decimalNames.get(named) ?? `e${named}`}`;
 }
 
-/** Returns the amount with no more digits than are kept. */
+/** Returns the amount, cut to the number of digits that are kept. */
 function shortened(unscaled: bigint, scale: number): { readonly unscaled: bigint; readonly scale: number } {
   let [kept, unit] = [unscaled, scale];
   while (kept > mostUnscaled || kept < -mostUnscaled) {

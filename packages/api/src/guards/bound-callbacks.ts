@@ -1,4 +1,4 @@
-// Binds callbacks in options, for code that copies the options or keeps a callback apart from them. See also
+// Binds callbacks in options, for code that copies the options or keeps a callback without them. See also
 // guarded-call.ts.
 import { setOwn } from '../json/json.ts';
 

@@ -1,7 +1,10 @@
 // Calls users' functions so that their failure does not become the caller's. Used by client, informers and controllers.
 import { isPromiseLike } from './promise-like.ts';
 
-/** Calls `report`, which must not throw, with what the callback throws or, if it is async after all, rejects with. */
+/**
+ * Calls `report`, which must not throw, with the error that the callback throws, or rejects with if it turns out to be
+ * async.
+ */
 export function guardedCall(callback: () => unknown, report: (error: unknown) => void): void {
   try {
     const result = callback();

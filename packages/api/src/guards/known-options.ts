@@ -2,12 +2,12 @@
 // Used for calls, clients, controllers and managers; required.ts checks the values. Informers accept options with
 // further members, which their callbacks read, and refuse only near misses: see informer-option-tables.ts there.
 
-/** The names of options. Declared as `OptionNames<ListOptions>`, it lets the compiler find missing and extra names. */
+/** The names of options. The type `OptionNames<ListOptions>` lets the compiler find missing and extra names. */
 export type OptionNames<O extends object> = Readonly<Record<keyof O, unknown>>;
 
 /**
  * Throws TypeError for an option that is not in `names`, with a guess at the right name. Undefined options count as
- * absent. `who` takes them: "list", "a factory".
+ * absent. `who` names the taker of the options: "list", "a factory".
  */
 export function requireKnownOptions(options: object, names: Readonly<Record<string, unknown>>, who: string): void {
   // Inherited options count too, because they would be read.

@@ -3,18 +3,21 @@
 import { requireKnownOptions } from './known-options.ts';
 import { requireFunctions } from './required.ts';
 
-/** Throws TypeError for a value that is not fit for the option of this name. Gets undefined for an absent one. */
+/** Throws TypeError for a value that does not fit the option of this name. Gets undefined for an absent one. */
 export type OptionCheck = (value: unknown, name: string) => void;
 
 export type OptionTable<O extends object> = Readonly<Record<keyof O, OptionCheck>>;
 
-/** Throws TypeError for an option that is not in the table, then for the first one that its check refuses. `who` takes them. */
+/**
+ * Throws TypeError for an option that is not in the table, then for the first one that its check refuses. `who` names the taker of the
+ * options.
+ */
 export function requireOptions<O extends object>(options: O, table: OptionTable<O>, who: string): void {
   requireKnownOptions(options, table, who);
   requireOptionValues(options, table);
 }
 
-/** {@link requireOptions} without a look at names, for objects that may have members of their own. */
+/** Does what {@link requireOptions} does without checking the names, for objects that may have members of their own. */
 export function requireOptionValues(options: object, table: Readonly<Record<string, OptionCheck>>): void {
   const values = options as Readonly<Record<string, unknown>>;
   for (const name in table) table[name]?.(values[name], name);

@@ -1,8 +1,11 @@
 // Checks required arguments for callers without the compiler (JavaScript, `any`): a TypeError that names the argument
-// at once, instead of a later failure that does not. Used by every package of the SDK; see also object-target.ts.
+// at once, instead of a later failure that does not name it. Used by every package of the SDK; see also
+// object-target.ts.
 import { shown } from '../objects/object-target.ts';
 
-/** Throws TypeError unless given a number of at least 0. Infinity is allowed; timers cut it to their longest delay. */
+/**
+ * Throws TypeError unless given a number of at least 0. Infinity is allowed; timers limit it to their longest delay.
+ */
 export function requireNotNegative(value: unknown, what: string): void {
   if (typeof value === 'number' && value >= 0) return;
   throw new TypeError(`${what} must be a number of at least 0, not ${shown(value)}`);
@@ -54,11 +57,11 @@ export function requireGivenSignal(value: unknown): void {
     throw new TypeError(`signal takes an AbortSignal, such as that of an AbortController, not ${shown(value)}`);
 }
 
-/** Throws TypeError unless given a resource. `who` takes it: "controller()", "an informer". */
+/** Throws TypeError unless given a resource. `who` names the taker: "controller()", "an informer". */
 export function requireResource(value: unknown, who: string): void {
   const given = (value ?? {}) as Readonly<Record<string, unknown>>;
   const isResource = ['group', 'version', 'kind', 'plural'].every((name) => typeof given[name] === 'string');
   if (isResource && typeof value === 'object') return;
-  const examples = "such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives";
+  const examples = "such as Pod of '@kapstan/kinds/core/v1' or a result of defineResource()";
   throw new TypeError(`${who} takes a resource, ${examples}, not ${shown(value)}`);
 }

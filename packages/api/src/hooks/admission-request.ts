@@ -1,13 +1,13 @@
-// AdmissionRequest and AdmissionResponse: what a webhook is asked about a request, and what it may answer. The API
+// AdmissionRequest and AdmissionResponse: the question to a webhook about a request, and its possible answers. The API
 // server asks, the SDK answers, over HTTPS or in one process. Source: k8s.io/api/admission/v1.
 import type { StatusDetails, StatusMetadata } from '../errors/status.ts';
 import type { GroupVersionKind, GroupVersionResource } from '../objects/group-version.ts';
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '../objects/kubernetes-object.ts';
 
-/** What a request does, in the words of admission reviews. */
+/** The operation of a request, in the words of admission reviews. */
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 
-/** Who made the request of an admission review. */
+/** The user who made the request of an admission review. */
 export interface AdmissionUser {
   readonly username?: string;
   readonly uid?: string;
@@ -20,9 +20,9 @@ export type OperationOptions = { readonly kind: string; readonly apiVersion: str
   Record<string, unknown>
 >;
 
-/** Everything about a request but its uid and its objects. Absent members are empty. */
+/** Everything about a request except its uid and its objects. Absent members are empty. */
 export interface DescribedRequest {
-  /** Kind and version of the objects; the request itself may have come in another version, see `requestKind`. */
+  /** Kind and version of the objects. The request may have arrived in another version, see `requestKind`. */
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
   /** "status", "scale", …; absent = the object itself. */
@@ -48,7 +48,7 @@ export interface AdmissionRequest<T extends KubernetesObject = UnstructuredObjec
   readonly oldObject: DeepReadonly<T> | null;
 }
 
-/** Why a request is denied. Source: meta/v1 Status. */
+/** The reason for which a request is denied. Source: meta/v1 Status. */
 export interface DenialStatus {
   readonly status?: string;
   readonly message?: string;

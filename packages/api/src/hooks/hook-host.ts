@@ -5,7 +5,10 @@ import type { Resource } from '../resources/resource.ts';
 import type { LabelSelectorSpec } from '../selectors/label-selector-spec.ts';
 import type { AdmissionOperation, AdmissionRequest, AdmissionResponse } from './admission-request.ts';
 
-/** For which requests a hook is called and what its failure means. Absent members have Kubernetes' defaults. */
+/**
+ * Selects the requests for which a hook is called, and says what its failure means. Absent members have Kubernetes'
+ * defaults.
+ */
 export interface AdmissionRule {
   readonly operations: readonly AdmissionOperation[];
   /** "" = the object alone; "status", "scale", …; "*" = the object and all subresources. */
@@ -22,7 +25,7 @@ export interface AdmissionRule {
 
 /** A function of a program that admits requests about one resource. */
 export interface AdmissionHook {
-  /** Unique in the program, at least three labels: "defaults.echos.demo.dev". */
+  /** Must be unique in the program and have at least three labels: "defaults.echos.demo.dev". */
   readonly name: string;
   readonly type: 'mutating' | 'validating';
   readonly resource: Resource;
@@ -34,7 +37,7 @@ export interface AdmissionHook {
   ): Promise<AdmissionResponse>;
 }
 
-/** Which version an object has and which one is wanted, such as "demo.dev/v1". */
+/** The version that an object has and the one that is wanted, such as "demo.dev/v1". */
 export interface VersionChange {
   readonly fromApiVersion: string;
   readonly toApiVersion: string;
@@ -46,7 +49,7 @@ export interface ConversionHook {
   readonly definition: string;
   readonly group: string;
   readonly kind: string;
-  /** May change and return the object that it gets. */
+  /** Converts the object, which it may change and return. */
   convert(object: UnstructuredObject, change: VersionChange): UnstructuredObject | Promise<UnstructuredObject>;
 }
 
@@ -57,11 +60,11 @@ export interface ProgramHooks {
 }
 
 export interface HookHost {
-  /** The server calls these from now on. The returned function ends that. */
+  /** Makes the server call these from now on. The returned function ends that. */
   hostHooks(hooks: ProgramHooks): () => void;
 }
 
-/** Tells whether functions can be given to the server of this client without HTTP. */
+/** Returns true if functions can be given to the server of this client without HTTP. */
 export function isHookHost(client: object): client is HookHost {
   return 'hostHooks' in client && typeof client.hostHooks === 'function';
 }

@@ -7,7 +7,7 @@ import { ExactNumber, isExactAsDouble, setOwn } from './json.ts';
 /** Deepest nesting that is read. Go allows 10,000, but here every later walk of the value recurses. */
 export const maxJsonDepth = 1000;
 
-/** The text is not JSON. The message is the one of Go's encoding/json. */
+/** The text is not JSON. The message comes from Go's encoding/json. */
 export class JsonSyntaxError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
@@ -61,7 +61,7 @@ export function* parseJsonInSlices(text: string, limits?: JsonLimits): SlicedWor
   return value;
 }
 
-/** Returns Go's error for bytes that are no JSON, or undefined. It goes byte by byte, whatever the encoding. */
+/** Returns Go's error for bytes that are not JSON, or undefined. It reads byte by byte, whatever the encoding. */
 export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
   try {
     const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');

@@ -2,7 +2,7 @@
 //
 // V8 of Node 24 and 26 guesses the next name of an object from earlier objects and compares its guess with the text as
 // written. After {"a":0,"\\":1} it reads the name in {"a":0,"\n":1} as a backslash. A wrong guess needs a name with a
-// backslash, which hardly anybody sends, so only texts with such a name are read with care, from that name on.
+// backslash, which hardly anybody sends, so only texts with such a name are read carefully, starting at that name.
 
 // A new secret in each process, so that no user can choose a name that looks like a mark.
 const secret = `\uE001${Math.random().toString(36).slice(2)}`;

@@ -145,8 +145,7 @@ describe('deepCopy and deepFreeze', () => {
       copy.metadata = { ...copy.metadata, labels: {} };
       copy.spec?.parts?.push({ name: 'q' });
       copy.at = null;
-      // Assignability in both directions shows that it has its original type: a list, a tuple, a map and unknown
-      // values.
+      // The value is assignable in both directions, so it has its original type: a list, a tuple, a map or unknown.
       expectTypeOf(copy).branded.toEqualTypeOf<Thing>();
       const mine: Thing = copy;
       expect(mine).toEqual({

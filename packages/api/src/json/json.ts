@@ -169,7 +169,7 @@ function* copyMembers(object: Record<string, unknown>): SlicedWork<Record<string
 /** Items of a list between two yields. An item may be an object with some members. */
 export const itemsPerSlice = 64;
 
-/** True for what is neither a list nor an object. */
+/** True for a value that is neither a list nor an object. */
 export function isLeaf(value: unknown): boolean {
   return typeof value !== 'object' || value === null;
 }
@@ -190,7 +190,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-/** True when a number has no more digits than a double keeps, or prints as its double. */
+/** True when a double keeps all digits of the number, or prints like it. */
 export function isExactAsDouble(token: string): boolean {
   const digits = token
     .replace(/^-/, '')

@@ -90,7 +90,7 @@ function* writeMembers(object: Record<string, unknown>, write: Write): SlicedWor
   write('}');
 }
 
-/** Characters that are encoded at once. */
+/** Number of characters that are encoded at once. */
 const charactersAtOnce = 65_536;
 
 class Utf8Parts {

@@ -6,7 +6,9 @@ import { type DeepWritable, ExactNumber, setOwn } from './json.ts';
 /** Members of maps and lists between two yields of a walk that takes about a third of a microsecond for each. */
 const stepsPerSlice = 1024;
 
-/** Counts the steps of one walk across all that it walks: many short lists take as long as one long list. */
+/**
+ * Counts the steps of one walk across everything that it walks, because many short lists take as long as one long list.
+ */
 export class SlicePace {
   #left: number = stepsPerSlice;
 
@@ -58,7 +60,7 @@ type Compare<T> = (a: T, b: T) => number;
 const itemsPerRun = 1024;
 
 /**
- * Sorts the list in place and returns it. Stable, like Array.prototype.sort; without `compare`, by the items' texts.
+ * Sorts the list in place and returns it. The sort is stable, like Array.prototype.sort; without `compare`, items are ordered by their texts.
  */
 export function* sortInSlices<T>(items: T[], compare?: Compare<T>): SlicedWork<T[]> {
   if (items.length <= itemsPerRun) return items.sort(compare);

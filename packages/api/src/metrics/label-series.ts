@@ -23,7 +23,7 @@ export class LabelSeries<V> {
     return value;
   }
 
-  /** Returns one sample per value, in order of first use. Values that `read` returns undefined for are left out. */
+  /** Returns one sample per value, in order of first use. Values for which `read` returns undefined are left out. */
   samples(read: (value: V) => MetricSample['value'] | undefined): MetricSample[] {
     return this.flatSamples((value, labels) => {
       const shown = read(value);

@@ -1,5 +1,5 @@
-// MetricFamily: samples under one name, and their text as Prometheus reads it. What counts keeps plain numbers and makes families of
-// them when somebody asks.
+// MetricFamily: samples under one name, and their text as Prometheus reads it. Counting code keeps plain numbers and turns them into
+// families when they are requested.
 import type { HistogramCounts } from './histogram.ts';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface MetricFamily {
   readonly samples: readonly MetricSample[];
 }
 
-/** Text for /metrics. A registry of prom-client is one too. */
+/** Text for /metrics. A registry of prom-client implements it too. */
 export interface MetricsText {
   metrics(): string | Promise<string>;
 }
@@ -52,9 +52,9 @@ export function formatMetrics(families: readonly MetricFamily[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** One line of a metric: a histogram's sample has several. */
+/** One line of a metric; the sample of a histogram has several. */
 export interface PlainSample {
-  /** The family's name, for histograms with "_bucket", "_sum" or "_count" behind it. */
+  /** The family's name, followed by "_bucket", "_sum" or "_count" for histograms. */
   readonly metricName: string;
   readonly labels: Labels;
   readonly value: number;

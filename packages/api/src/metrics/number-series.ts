@@ -17,7 +17,7 @@ export class NumberSeries {
     this.#series.delete(seriesText(labels));
   }
 
-  /** In the order in which they first came. */
+  /** Returns the samples in the order in which they were first counted. */
   samples(): readonly MetricSample[] {
     return [...this.#series.values()].map(({ labels, value }) => ({ labels, value }));
   }

@@ -9,7 +9,7 @@ export interface AnyCondition {
   readonly type: string;
   /** "True", "False" or "Unknown". */
   readonly status: string;
-  /** Why, as one word in CamelCase. */
+  /** The reason, as one word in CamelCase. */
   readonly reason?: string;
   /** Why, as a sentence. */
   readonly message?: string;
@@ -47,8 +47,8 @@ export function getCondition<C extends AnyCondition>(
 
 /**
  * Returns a new list with this condition, which replaces the present condition of its type or is added at the end.
- * `lastTransitionTime` changes only with the status: to the given time, or else to now. All other fields are taken from
- * the given condition, so a field that it omits is dropped.
+ * `lastTransitionTime` changes only with the status: to the given time, or else to now. All other fields come from the
+ * given condition, so a field that it omits is dropped.
  */
 export function setCondition<C extends AnyCondition>(
   conditions: readonly C[] | null | undefined,

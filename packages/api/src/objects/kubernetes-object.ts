@@ -48,7 +48,7 @@ export interface KubernetesObject {
   metadata?: ObjectMeta;
 }
 
-/** An object whose fields beyond metadata are not known at compile time (client-go's Unstructured). */
+/** An object of which only the metadata is known at compile time (client-go's Unstructured). */
 export interface UnstructuredObject extends KubernetesObject {
   [field: string]: unknown;
 }

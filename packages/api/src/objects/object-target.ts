@@ -9,7 +9,8 @@ export function requireObject(value: unknown, what: string): void {
 }
 
 /**
- * Throws TypeError for a target without a name, and for a name or namespace that is no string or cannot be in a path.
+ * Throws TypeError for a target without a name, and for a name or namespace that is not a string or cannot be in a
+ * path.
  */
 export function requireTarget(target: unknown): void {
   requireObject(target, 'a target, such as { namespace, name },');
@@ -39,7 +40,7 @@ export function requireString(value: unknown, what: string): void {
   if (typeof value !== 'string') throw new TypeError(`${what} must be a string, not ${shown(value)}`);
 }
 
-/** Returns what a value is, for errors, without its contents. */
+/** Describes a value for errors, without its contents. */
 export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'function') return 'a function';

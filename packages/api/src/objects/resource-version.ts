@@ -4,10 +4,10 @@ declare const brand: unique symbol;
 /** A nominal type: a `T` that only its parser can make. */
 export type Brand<T, B extends string> = T & { readonly [brand]: B };
 
-/** Opaque to clients; never compared with `<`. `""` = most recent, `"0"` = any. */
+/** A version is opaque to clients and is never compared with `<`. `""` = most recent, `"0"` = any. */
 export type ResourceVersion = Brand<string, 'ResourceVersion'>;
 
-/** Ordered; used in storage only; safe below 2^53. 0 means "none". */
+/** Revisions are ordered, used in storage only, and exact below 2^53. 0 means "no revision". */
 export type Revision = Brand<number, 'Revision'>;
 
 const uint64 = /^(?:0|[1-9][0-9]*)$/;
@@ -20,8 +20,8 @@ export function isUint64(text: string): boolean {
 
 /**
  * Parses a version as the storage versioner does: `""` and `"0"` give 0; other text must be a base-10 uint64. Values
- * beyond 2^53 - 1 are clamped to it: they are in the future of any store and are answered so. Returns undefined when
- * the text is no uint64. Source: apiserver storage/api_object_versioner.go (ParseResourceVersion).
+ * beyond 2^53 - 1 are clamped to it: they are in the future of any store and are answered accordingly. Returns
+ * undefined when the text is not a uint64. Source: apiserver storage/api_object_versioner.go (ParseResourceVersion).
  */
 export function parseRevision(text: string): Revision | undefined {
   if (text === '') return 0 as Revision;
@@ -30,7 +30,7 @@ export function parseRevision(text: string): Revision | undefined {
   return Number(value > BigInt(Number.MAX_SAFE_INTEGER) ? BigInt(Number.MAX_SAFE_INTEGER) : value) as Revision;
 }
 
-/** Makes a revision from a number that came from a store. */
+/** Makes a revision from a number of a store. */
 export function toRevision(value: number): Revision {
   if (!Number.isSafeInteger(value) || value < 0) throw new TypeError(`not a revision: ${value}`);
   return value as Revision;

@@ -10,7 +10,7 @@ export interface ObjectEvent<T extends KubernetesObject> {
   readonly object: DeepReadonly<T>;
 }
 
-/** Says that everything up to this version has been delivered, without a change. */
+/** Reports that everything up to this version has been delivered, without a change. */
 export interface BookmarkEvent {
   readonly type: 'BOOKMARK';
   readonly resourceVersion: ResourceVersion;

@@ -18,7 +18,7 @@ export interface DefinedObject<Spec, Status> extends KubernetesObject {
 export interface DefinedResource<T extends KubernetesObject = KubernetesObject> extends Resource<T> {
   /** Its apiextensions.k8s.io/v1 CustomResourceDefinition. */
   readonly definition: KubernetesObject & { readonly metadata: { readonly name: string } };
-  /** What the schemas say that the definition cannot say, such as "unknown fields are pruned, not refused". */
+  /** Parts of the schemas that the definition cannot express, such as "unknown fields are pruned, not refused". */
   readonly notes?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// The argument of defineResource: what a custom resource definition needs beyond a resource's names.
+// The argument of defineResource: the parts of a custom resource definition beyond a resource's names.
 import type { AnySchema } from './object-schema.ts';
 import type { ResourceSpec } from './resource.ts';
 
@@ -34,7 +34,7 @@ interface ObjectRule {
   readonly optionalOldSelf?: boolean;
 }
 
-/** What each version of a definition has of its own. */
+/** The parts of a definition that each version has for itself. */
 export interface DefinedVersionSpec<Spec, Status> {
   /** Schema of `spec`, which every object must have: structural, or of a library that makes JSON Schema (zod, TypeBox, valibot). */
   readonly spec: Spec;
@@ -52,11 +52,11 @@ export interface DefinedVersionSpec<Spec, Status> {
 export interface OtherVersionSpec extends DefinedVersionSpec<AnySchema, AnySchema> {
   /** Default true. */
   readonly served?: boolean;
-  /** Clients get a warning: this text, or the server's own for true. */
+  /** Clients get a warning: this text, or the server's default text for true. */
   readonly deprecated?: boolean | string;
 }
 
-/** The argument of {@link defineResource}: names, schemas and what else a CustomResourceDefinition has. */
+/** The argument of {@link defineResource}: names, schemas and the other parts of a CustomResourceDefinition. */
 export interface ResourceDefinitionSpec<Spec, Status> extends ResourceSpec, DefinedVersionSpec<Spec, Status> {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];

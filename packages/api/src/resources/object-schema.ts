@@ -1,5 +1,5 @@
 // The schemas that defineResource takes, and the static types that they describe: structural schemas as objects, and the schemas of
-// libraries. structural-schema.ts turns all of them into what a definition holds.
+// libraries. structural-schema.ts turns all of them into the schema that a definition holds.
 
 /** A structural OpenAPI v3 schema as in custom resource definitions; the server checks it when it is installed. */
 export interface ObjectSchema {

@@ -9,7 +9,7 @@ type Definition = KubernetesObject & { readonly metadata: { readonly name: strin
 
 interface ResourceDefinition {
   readonly definition: Definition;
-  /** What the schemas say that the definition cannot say. */
+  /** Parts of the schemas that the definition cannot express. */
   readonly notes: readonly string[];
 }
 

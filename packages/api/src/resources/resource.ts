@@ -4,7 +4,9 @@ import type { KubernetesObject, UnstructuredObject } from '../objects/kubernetes
 
 declare const objectType: unique symbol;
 
-/** Names one resource of the API and carries the type of its objects. Plain data: safe to share, compare by its strings. */
+/**
+ * Names one resource of the API and carries the type of its objects. It is plain data: safe to share, and compared by its strings.
+ */
 export interface Resource<T extends KubernetesObject = KubernetesObject> {
   readonly group: string;
   readonly version: string;
@@ -51,7 +53,7 @@ export function resource<T extends KubernetesObject = UnstructuredObject>(spec: 
 }
 
 /**
- * Returns what objects of a resource have as apiVersion: "apps/v1", or "v1" for the core group.
+ * Returns the apiVersion of a resource's objects: "apps/v1", or "v1" for the core group.
  *
  * @example
  * ```ts

@@ -1,4 +1,5 @@
-// defineResource with the schemas of real libraries: what their definitions hold, and what types their objects have.
+// Tests defineResource with the schemas of real libraries: the contents of their definitions, and the types of their
+// objects.
 import { Type as OlderType } from '@sinclair/typebox';
 import { toStandardJsonSchema } from '@valibot/to-json-schema';
 import { Type } from 'typebox';
@@ -11,7 +12,7 @@ import type { ObjectOf } from './resource.ts';
 
 const names = { group: 'demo.dev', version: 'v1', kind: 'Echo' } as const;
 
-/** What the definition says about `spec`. */
+/** Returns the schema of `spec` in the definition. */
 function specOf(spec: AnySchema): unknown {
   const { definition } = defineResource({ ...names, spec });
   const { versions } = (definition as unknown as { spec: { versions: Version[] } }).spec;

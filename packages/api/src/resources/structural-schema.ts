@@ -1,6 +1,6 @@
-// Turns the JSON Schema of a library into the structural schema that a custom resource definition holds. A structural schema comes out as
-// it went in. What changes no object is left out with a note; what cannot be expressed is a TypeError that names the place.
-// Used by define-resource.ts. Source: apiextensions-apiserver pkg/apiserver/schema.
+// Turns the JSON Schema of a library into the structural schema that a custom resource definition holds. A structural schema stays
+// unchanged. Keywords that change no object are left out with a note; for those that cannot be expressed it throws a TypeError that names
+// the place. Used by define-resource.ts. Source: apiextensions-apiserver pkg/apiserver/schema.
 import { messageOf } from '../errors/message-of.ts';
 import { unionSchema } from './union-schema.ts';
 
@@ -8,7 +8,7 @@ type Schema = Readonly<Record<string, unknown>>;
 
 export interface StructuralSchema {
   readonly schema: Schema;
-  /** What the schema said that a definition cannot say, for people: ".spec.text: …". */
+  /** Parts of the schema that a definition cannot express, for people: ".spec.text: …". */
   readonly notes: readonly string[];
 }
 
@@ -46,7 +46,7 @@ function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Keywords that say nothing about objects, and those that only a validator of another kind reads. */
+/** Keywords that say nothing about objects, or that only another kind of validator reads. */
 const annotations = ['$schema', '$id', '$comment', '$anchor', '$defs', 'definitions', 'id'];
 const unsaid = [
   'readOnly',
@@ -65,7 +65,7 @@ const alsoInexpressible = [
   'additionalItems',
   '$dynamicRef',
 ];
-/** More references than this within each other are a schema that contains itself. */
+/** A schema whose references nest deeper than this contains itself. */
 const maxDepth = 100;
 
 class SchemaConversion {
@@ -82,12 +82,12 @@ class SchemaConversion {
     if (depth > maxDepth)
       throw refusal(path, 'the schema contains itself; end it with x-kubernetes-preserve-unknown-fields');
     const schema = this.#said(this.#resolved(given, path), path);
-    // Words for people alone, as of z.any().describe('…'), describe any value.
+    // Descriptions for people, as from z.any().describe('…'), which allow any value.
     if (isOnlyDescribed(schema)) return { ...schema, 'x-kubernetes-preserve-unknown-fields': true };
     return this.#withChildren(this.#united(scalarWords(schema, path), path, depth), path, depth);
   }
 
-  /** Replaces a reference by its target; keywords beside it count too. */
+  /** Replaces a reference by its target; keywords next to the reference are kept too. */
   #resolved(schema: Schema, path: string, depth = 0): Schema {
     const { $ref, ...beside } = schema;
     if ($ref === undefined) return schema;
@@ -103,7 +103,7 @@ class SchemaConversion {
     return this.#resolved({ ...target, ...beside }, path, depth + 1);
   }
 
-  /** Leaves out keywords that a definition does not have, with a note for each that says something. */
+  /** Leaves out keywords that a definition does not have, with a note for each one that restricts objects. */
   #said(schema: Schema, path: string): Schema {
     const said: Record<string, unknown> = {};
     for (const [word, value] of Object.entries(schema)) {
@@ -159,11 +159,11 @@ class SchemaConversion {
     return this.convert(alternative, path, depth + 1);
   }
 
-  /** Merges parts with types of their own, as of an intersection; parts without are limits that may stay. */
+  /** Merges the parts of an intersection that have types; parts without types are limits and may stay. */
   #withoutAllOf(schema: Schema, path: string, depth: number): Schema {
     const { allOf, ...outer } = schema;
     if (!Array.isArray(allOf) || outer.type !== undefined || !allOf.some((one) => isTyped(one))) return schema;
-    // A part that only describes the whole says nothing about unknown fields.
+    // A part that only describes the whole does not restrict unknown fields.
     const parts = allOf.map((part) =>
       isSchema(part) && isOnlyDescribed(part) ? this.#said(part, path) : this.convert(part, path, depth + 1),
     );
@@ -192,7 +192,7 @@ function refusal(path: string, why: string): TypeError {
   return new TypeError(`${path}: ${why}`);
 }
 
-/** True for a schema that describes values; `required`, `not` and the like only limit them. */
+/** True for a schema that describes values; `required`, `not` and similar keywords only limit them. */
 function isTyped(schema: unknown): boolean {
   if (!isSchema(schema)) return false;
   const words = ['type', '$ref', 'const', 'enum'];
@@ -200,7 +200,7 @@ function isTyped(schema: unknown): boolean {
   return ['anyOf', 'oneOf', 'allOf'].some((word) => Array.isArray(schema[word]) && schema[word].some(isTyped));
 }
 
-/** Words that say nothing about which values there may be. */
+/** Keywords that do not restrict the allowed values. */
 const descriptive = [...annotations, ...unsaid, 'title', 'description', 'default', 'example', 'nullable'];
 
 const isOnlyDescribed = (schema: Schema): boolean => Object.keys(schema).every((word) => descriptive.includes(word));
@@ -212,7 +212,7 @@ const isAnyString = (schema: unknown): boolean =>
   isAnything(schema) ||
   (isSchema(schema) && Object.keys(schema).every((word) => word === 'type') && schema.type === 'string');
 
-/** Patterns with which libraries say "any name". */
+/** Patterns by which libraries express "any name". */
 const anyName = ['^.*$', '^(.*)$', '.*', ''];
 
 function valuesOfPatterns(patterns: unknown, path: string): unknown {
@@ -268,7 +268,7 @@ function typeOfValue(value: unknown): string {
   return typeof value;
 }
 
-/** Joins what alternatives have in common with what stands beside them: both hold, and what describes the whole goes before. */
+/** Merges the keywords of alternatives with the keywords next to them: both apply, and descriptions of the whole win. */
 function withOuter(united: Schema, outer: Schema, path: string): Schema {
   const kept = Object.entries(united).filter(([word]) => !(descriptive.includes(word) && outer[word] !== undefined));
   const whole = intersection(Object.fromEntries(kept), outer, path);
@@ -277,7 +277,7 @@ function withOuter(united: Schema, outer: Schema, path: string): Schema {
   return whole;
 }
 
-/** Joins two parts that both hold. Throws TypeError where they say different things about one keyword. */
+/** Merges two parts that both apply. Throws TypeError where they disagree about a keyword. */
 function intersection(one: Schema, other: Schema, path: string): Schema {
   const whole: Record<string, unknown> = { ...one };
   for (const [word, value] of Object.entries(other)) {

@@ -1,4 +1,4 @@
-// Turns alternatives with types of their own into one structural schema: the types once, outside, and the rest as limits inside. Used by
+// Turns alternatives that have types into one structural schema: the types once, outside, and the rest as limits inside. Used by
 // structural-schema.ts. Source: the rules of structural schemas, where `anyOf` and `oneOf` hold no types.
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ const isEnum = (schema: Schema): boolean =>
   Array.isArray(schema.enum) &&
   Object.keys(schema).every((word) => ['type', 'enum', 'title', 'description'].includes(word));
 
-/** Kubernetes has this pair as a type of its own, which can have no limits. The limits of safe integers go without saying. */
+/** Kubernetes has a separate type for this pair, which can have no limits. The limits of safe integers are implied. */
 function intOrString(branches: readonly Schema[], union: Union): Schema {
   const bounds: Readonly<Record<string, number>> = {
     minimum: Number.MIN_SAFE_INTEGER,
@@ -120,7 +120,7 @@ const outside = [
   'x-kubernetes-preserve-unknown-fields',
 ];
 
-/** Returns what a schema demands of a value besides its types. */
+/** Returns the demands of a schema on a value besides its types. */
 function limitsOf(schema: Schema, union: Union): Schema {
   const limits = Object.entries(schema).map(([word, value]) => [word, limitOf(word, value, union)] as const);
   return Object.fromEntries(limits.filter(([, limit]) => limit !== undefined));

@@ -1,7 +1,7 @@
 // Field selectors: "metadata.name=a,spec.nodeName!=b". Terms are exact; "\" escapes "\", "," and "=".
 import { ValueTerms } from './label-terms.ts';
 
-/** One term. `==` is read as `=`. */
+/** One term. `==` means `=`. */
 export interface FieldRequirement {
   readonly field: string;
   readonly operator: '=' | '!=';

@@ -37,7 +37,7 @@ export function parseLabelSelector(text: string): LabelSelector {
 /** Shorter texts are parsed in one slice. */
 const longText = 16 * 1024;
 
-/** The result for a long text: one of both members is set. */
+/** The result for a long text: exactly one of the two members is set. */
 export interface ParsedSelector {
   readonly text: string;
   readonly selector?: LabelSelector;
@@ -45,8 +45,8 @@ export interface ParsedSelector {
 }
 
 /**
- * Parses a selector of any length: a URL has room for 100,000 terms. {@link parseLabelSelector} finds the result of a
- * long one as long as somebody holds it. Returns undefined for a short one, which is not parsed.
+ * Parses a selector of any length: a URL has room for 100,000 terms. {@link parseLabelSelector} finds the result for a
+ * long text while it is referenced somewhere. Returns undefined for a short text, which is not parsed.
  */
 export function* parseLongLabelSelector(text: string): SlicedWork<ParsedSelector | undefined> {
   if (text.length < longText) return undefined;
@@ -118,7 +118,7 @@ function* scan(text: string): SlicedWork<Token[]> {
   return tokens;
 }
 
-/** Reads the longest operator: it goes on as long as the symbols read so far are one. */
+/** Reads the longest operator: it continues while the symbols read so far form one. */
 function scanSymbol(text: string, start: number): [Token, number] {
   let end = start;
   while (symbols.has(text[end] ?? '') && keywords.has(text.slice(start, end + 1))) end++;

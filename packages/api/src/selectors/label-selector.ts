@@ -4,7 +4,10 @@ import { parseInt64 } from '../formats/parse-int64.ts';
 import type { LabelRequirement } from './label-requirement.ts';
 import { LabelTerms } from './label-terms.ts';
 
-/** Most terms compared one by one. A client may send 80,000 terms or values, to compare with 20,000 objects. */
+/**
+ * Maximum number of terms compared one by one. A client may send 80,000 terms or values, to compare with 20,000
+ * objects.
+ */
 const fewTerms = 8;
 
 /**
@@ -88,7 +91,7 @@ function requirementMatches(
   }
 }
 
-/** Values that are no 64-bit integers match neither operator. */
+/** Values that are not 64-bit integers match neither operator. */
 function compareIntegers(actual: string, wanted: string, operator: '>' | '<'): boolean {
   const [a, b] = [parseInt64(actual), parseInt64(wanted)];
   if (a === undefined || b === undefined) return false;

@@ -29,7 +29,7 @@ export class ValueTerms {
 class KeyTerms extends ValueTerms {
   isRequired = false;
   isForbidden = false;
-  /** The value must be above and below these bounds. 'never': a bound that is no number, which no value meets. */
+  /** The value must lie between these bounds. 'never': a bound is not a number, so no value matches. */
   #above: bigint | 'never' | undefined;
   #below: bigint | 'never' | undefined;
 

@@ -82,7 +82,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
     return this.requests.filter((request) => request.verb === verb).map((request) => request.options);
   }
 
-  // ---- Changes of the truth ----
+  // ---- Methods that change the objects of the source ----
 
   /** Stores a copy with a uid and the next version. Throws 409 when the object exists. */
   add(object: T): DeepReadonly<T> {
@@ -124,7 +124,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
     }
   }
 
-  /** Silences the open watches without telling them, like a connection whose other end is gone. */
+  /** Silences the open watches without notifying them, like a connection whose other end is gone. */
   halfOpen(): void {
     for (const watch of this.#watches) watch.isHalfOpen = true;
   }

@@ -1,9 +1,9 @@
-// Finds what a test has left open: handles of the process and timers of a virtual clock (invariant I9).
+// Finds resources that a test has left open: handles of the process and timers of a virtual clock (invariant I9).
 import process from 'node:process';
 import { settle, type VirtualClock } from './virtual-clock.ts';
 
 export interface LeakCheckOptions {
-  /** Its pending timers count as leaks too. */
+  /** A clock whose pending timers count as leaks too. */
   readonly clock?: VirtualClock;
   /**
    * Node's names of resource types that are not counted. Default: those that the test runner itself opens and closes.
@@ -24,7 +24,7 @@ const ignored: readonly string[] = [
   'CloseReq',
 ];
 
-/** Remembers what is open; {@link LeakCheck.assertNone} names everything that was opened since and is still open. */
+/** Remembers what is open; {@link LeakCheck.assertNone} names everything opened since then that is still open. */
 export class LeakCheck {
   readonly #before: ReadonlyMap<string, number>;
   readonly #options: LeakCheckOptions;
@@ -34,7 +34,7 @@ export class LeakCheck {
     this.#before = countResources();
   }
 
-  /** Rejects with an Error that lists the leaks. Waits some turns of the event loop for closing handles. */
+  /** Waits some turns of the event loop for closing handles, then rejects with an Error that lists the leaks, if there are any. */
   async assertNone(): Promise<void> {
     let leaks: string[] = [];
     for (let attempt = 0; attempt < 10; attempt++) {

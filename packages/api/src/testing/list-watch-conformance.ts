@@ -24,7 +24,7 @@ const text = (event: WatchEvent<TestConfigMap>): string =>
       : 'BOOKMARK'
     : `${event.type} ${event.object.metadata?.name}=${event.object.data?.k}`;
 
-/** Collects the events of a watch until stopped; of bookmarks only the one that ends the initial events. */
+/** Collects the events of a watch until stopped, but no bookmarks except the one that ends the initial events. */
 class Recorder {
   readonly events: string[] = [];
   readonly versions: string[] = [];
@@ -62,7 +62,7 @@ class Recorder {
 
 /** Registers the suite with vitest. Await it at the top level of a test file. */
 export async function listWatchConformance(name: string, open: () => Promise<ListWatchFixture>): Promise<void> {
-  // Imported here, so that the rest of this kit works without vitest.
+  // vitest is imported here, so that the rest of this kit works without vitest.
   const { afterEach, beforeEach, describe, expect, it } = await import('vitest');
   describe(`list and watch: ${name}`, () => {
     let fixture: ListWatchFixture;

@@ -1,4 +1,4 @@
-// A clock whose time moves only when a test says so. The tests of every package use it in place of systemClock.
+// A clock whose time moves only when a test says so. The tests of all packages use it in place of systemClock.
 import type { CancelTimer, Clock } from '../time/clock.ts';
 import { nextTurn } from '../time/turn.ts';
 
@@ -13,7 +13,7 @@ export interface VirtualClockOptions {
 }
 
 const defaultStartMs = 1_767_225_600_000;
-// A promise chain settles within one turn of the event loop; the further turns are for code that itself yields through turn.ts.
+// A promise chain settles within one turn of the event loop; the additional turns are for code that yields through turn.ts.
 const turnsToSettle = 4;
 
 /**
@@ -62,8 +62,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves time on by `ms` milliseconds (0 = runs only what is due now) and runs timers that fall due, also those set
-   * meanwhile. Resolves when everything has settled. Rejects with what a timer's callback throws.
+   * Advances time by `ms` milliseconds (0 = runs only timers that are due now) and runs timers that become due,
+   * including those set meanwhile. Resolves when everything has settled. Rejects with the error of a timer's callback.
    */
   async advance(ms: number): Promise<void> {
     const targetMs = this.#monotonicMs + ms;

@@ -5,7 +5,7 @@ import type { ResourceClient } from '../client/resource-client.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import { testConfigMaps } from './builders.ts';
 
-/** One client under test. It needs no server, because no call gets that far. */
+/** One client under test. It needs no server, because no call reaches one. */
 export interface WrongCallFixture {
   readonly client: ResourceClient;
   /** Number of calls that reached a server, a store or another client. */
@@ -29,7 +29,7 @@ const part = { ...target, subresource: 'x' };
 const aTarget = 'a target, such as { namespace, name }, must be an object, not';
 const nowhere = 'configmaps "a": an empty namespace may not be set';
 
-/** Each verb with the arguments of a right call; given ones replace the first, second and last argument. */
+/** Each verb with the arguments of a valid call; given ones replace the first, second and last argument. */
 const verbs: readonly (readonly [verb: Exclude<keyof ResourceClient, 'listerWatcher'>, ...call: readonly unknown[]])[] =
   [
     ['get', resource, target, {}],
@@ -44,7 +44,7 @@ const verbs: readonly (readonly [verb: Exclude<keyof ResourceClient, 'listerWatc
     ['createSubresource', resource, part, { body: object }],
   ];
 
-/** Each verb with changed options: `change` gets the options of a right call. */
+/** Each verb with changed options: `change` gets the options of a valid call. */
 function withOptions(name: string, message: string, change: (options: object) => unknown): WrongCall[] {
   return verbs.map(([verb, ...call]): WrongCall => {
     const who = verb === 'listPage' ? 'list' : verb;
@@ -116,7 +116,7 @@ const wrongPatches: readonly WrongCall[] = (
       { type: 'x' },
     ],
     ['the type of an inherited member', 'not one of the type "constructor"', { ...patch, type: 'constructor' }],
-    ['no body', 'a patch needs a body, beside its type', { type: 'merge' }],
+    ['no body', 'a patch needs a body in addition to its type', { type: 'merge' }],
     [
       'an object of operations',
       'the body of a JSON patch is a list of operations, not an object',
@@ -268,7 +268,7 @@ const wrongWatches: readonly (readonly [name: string, message: string, options: 
 
 /** Registers the suite with vitest. Await it at the top level of a test file. */
 export async function wrongCallConformance(name: string, open: () => Promise<WrongCallFixture>): Promise<void> {
-  // Imported here, so that the rest of this kit works without vitest.
+  // vitest is imported here, so that the rest of this kit works without vitest.
   const { afterAll, beforeAll, describe, expect, it } = await import('vitest');
   describe(`a wrong call: ${name}`, () => {
     let fixture: WrongCallFixture;

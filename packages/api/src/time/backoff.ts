@@ -38,7 +38,7 @@ export function startBackoff(options: BackoffOptions, nowMs: number): BackoffSta
   return { nextMs: options.initialMs, startedAtMs: nowMs };
 }
 
-/** Returns the delay to wait now, in milliseconds, and the state with the next, longer one. */
+/** The start of the sequence, on the monotonic clock. */
 export function stepBackoff(
   options: BackoffOptions,
   state: BackoffState,
@@ -55,7 +55,7 @@ export function stepBackoff(
   };
 }
 
-/** A sequence of delays. Deterministic except for the given random source. */
+/** A sequence of delays. It is deterministic except for the given random source. */
 export class Backoff {
   readonly #options: BackoffOptions;
   readonly #clock: Clock;

@@ -12,7 +12,7 @@ export interface Clock {
   now(): number;
   /** Returns milliseconds on a clock that never goes back. Use it for durations and deadlines. */
   monotonicNow(): number;
-  /** Runs `callback` once after `delayMs`. Delays beyond 2^31 - 1 are cut to it. */
+  /** Runs `callback` once after `delayMs`. Longer delays are limited to 2^31 - 1. */
   setTimer(callback: () => void, delayMs: number): CancelTimer;
   /** Does what {@link Clock.setTimer} does, without keeping the process alive. */
   setBackgroundTimer(callback: () => void, delayMs: number): CancelTimer;
@@ -65,7 +65,7 @@ export function delay(clock: Clock, delayMs: number, signal?: CallSignal): Promi
 let lastSecond = { epoch: Number.NaN, text: '' };
 
 /**
- * Returns RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. Throws RangeError for a number that is no time.
+ * Returns RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. Throws RangeError for a number that is not a time.
  *
  * @example
  * ```ts
@@ -87,7 +87,7 @@ export function formatMicroTime(epochMs: number): string {
   return `${iso.slice(0, -1)}${String(Math.max(0, micros)).padStart(3, '0')}Z`;
 }
 
-/** Returns milliseconds since 1970 for an RFC 3339 text; NaN when it is none. */
+/** Returns milliseconds since 1970 for an RFC 3339 text; NaN when the text is invalid. */
 export function parseTime(text: string): number {
   return Date.parse(text);
 }

@@ -1,18 +1,18 @@
 // SlicedWork: work on large values that can pause between any two steps, so that other work gets a turn of the event
-// loop. A step ends with `yield`; the runner goes on at once (runWhole, for small values) or later (runInTurns of
+// loop. A step ends with `yield`; the runner continues at once (runWhole, for small values) or later (runInTurns of
 // @kapstan/storage). Decision 0017.
 
 /**
- * A generator that yields every few hundred microseconds of work and returns the result. State that others may change
- * must not be relied on across a `yield`. Work that needs an answer from elsewhere yields the promise of it
- * ({@link awaited}) and is resumed when that has settled.
+ * A generator that yields every few hundred microseconds of work and returns the result. The work must not rely on
+ * state that others may change across a `yield`. Work that needs an answer from elsewhere yields a promise ({@link
+ * awaited}) and is resumed when the promise has settled.
  */
 export type SlicedWork<T> = Generator<Promise<void> | undefined, T, undefined>;
 
 /** Members of a list or map between two yields, for work of about a microsecond each. */
 export const membersPerSlice = 256;
 
-/** Does all of the work now. Throws what the work throws, and TypeError for work that has to wait for an answer. */
+/** Does all of the work now. Throws the work's error, and TypeError for work that has to wait for an answer. */
 export function runWhole<T>(work: SlicedWork<T>): T {
   let step = work.next();
   while (step.done !== true) step = work.next();
@@ -36,7 +36,7 @@ export function* awaited<T>(promise: Promise<T>): SlicedWork<T> {
 }
 
 /**
- * Calls `visit` for each item, and yields after every `perSlice` items. Choose it so that a slice takes some hundred
+ * Calls `visit` for each item, and yields after every `perSlice` items. Choose it so that a slice takes a few hundred
  * microseconds.
  */
 export function* eachInSlices<T>(
@@ -74,7 +74,7 @@ export function knownSize(map: object): number {
   return largeMaps.get(map) ?? 0;
 }
 
-/** Names of a map whose listing takes some milliseconds. */
+/** Number of names from which listing them takes some milliseconds. */
 const longListing = 16_384;
 
 /** Names between two yields when they are only looked up, at about 0.1 microseconds each. */
@@ -84,9 +84,8 @@ const lookUpsPerSlice = 4096;
 const namesOfMaps = new WeakMap<object, readonly string[]>();
 
 /**
- * Keeps the names of a large map beside it, so that {@link namesInSlices} need not list them. Only for maps to which
- * nobody adds a member afterwards, such as FieldsV1: an added one would not be found. Members may be removed. The list of
- * names must not change either.
+ * Keeps the names of a large map, so that {@link namesInSlices} need not list them. Use it only for maps to which nobody adds a member
+ * afterwards, such as FieldsV1: an added one would not be found. Members may be removed. The list of names must not change either.
  */
 export function rememberNames(map: object, names: readonly string[]): void {
   rememberSize(map, names.length);
@@ -104,8 +103,8 @@ export function rememberCopy(copy: object, original: object, members: number): v
 }
 
 /**
- * Returns the names of a map's members. Listing 200,000 takes 25 ms or more and cannot be divided, so that a long one is
- * a step of its own: no turn has two. Names kept by {@link rememberNames} are looked up instead, in slices.
+ * Returns the names of a map's members. Listing 200,000 takes 25 ms or more and cannot be divided, so a long listing is a separate step and
+ * no turn has two. Names kept by {@link rememberNames} are looked up instead, in slices.
  */
 export function* namesInSlices(map: object): SlicedWork<string[]> {
   if (knownSize(map) < longListing) return Object.keys(map);

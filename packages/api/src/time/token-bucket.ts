@@ -10,11 +10,10 @@ export interface TokenBucketOptions {
   readonly clock: Clock;
 }
 
-/** Has no timers: callers wait for their tokens themselves. */
+/** A token bucket without timers: callers wait for their tokens themselves. */
 export class TokenBucket {
   readonly #options: TokenBucketOptions;
-  // Invariant: at most `burst`. Negative while callers wait, by one per caller, so that they leave in the order they
-  // came.
+  // Invariant: at most `burst`. Negative while callers wait, by one per caller, so that they leave in order of arrival.
   #tokens: number;
   #filledAtMs: number;
 
@@ -27,7 +26,7 @@ export class TokenBucket {
     this.#filledAtMs = options.clock.monotonicNow();
   }
 
-  /** Takes a token, if need be a future one; returns how long to wait for it, in milliseconds. 0 = go. */
+  /** Takes a token, if necessary a future one, and returns the wait for it in milliseconds. 0 = no wait. */
   take(): number {
     this.#fill();
     this.#tokens--;

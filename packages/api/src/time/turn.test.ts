@@ -11,7 +11,7 @@ function worksByTurn(works: readonly number[]): Promise<number[][]> {
   const turns = new TurnShare({ ...systemClock, monotonicNow: () => nowMs }, 20);
   const done: number[] = [];
   const byTurn: number[][] = [];
-  // Each arrives in a callback of its own, as from a socket.
+  // Each one arrives in its own callback, as from a socket.
   for (const [index, tookMs] of works.entries())
     setImmediate(async () => {
       await turns.room();

@@ -1,12 +1,14 @@
-// Turns of the event loop: the one place where work gives way to other work (lint). A loop asks a TurnSlice after each
-// item; work that many callers start shares a TurnShare. WorkTurns of @kapstan/storage runs generators on top of it.
+// Turns of the event loop. Only this file lets work give way to other work (lint). A loop asks a TurnSlice after each
+// item; work started by many callers shares a TurnShare. WorkTurns of @kapstan/storage runs generators on top of it.
 import { type Clock, systemClock } from './clock.ts';
 
 /** Longest stretch of one loop in a turn, in milliseconds. Several loops may share a turn. */
 export const sliceMs = 5;
 /** Longest stretch of all work of one kind in a turn, in milliseconds. */
 export const turnMs = 8;
-/** Items between two looks at the clock. Sixteen objects below the size of large ones take some 4 ms to parse. */
+/**
+ * Number of items between two looks at the clock. Sixteen objects below the size of large ones take about 4 ms to parse.
+ */
 const itemsPerLook = 16;
 
 // Browsers have no setImmediate.
@@ -72,7 +74,7 @@ export class TurnShare {
   readonly #endTurn: () => void;
   #beganMs: number | undefined;
 
-  /** `onNext` is called at the start of the turn after each one in which somebody looked. */
+  /** `onNext` is called at the start of the turn that follows each turn in which {@link hasTime} was called. */
   constructor(clock: Clock, shareMs: number = turnMs, onNext?: () => void) {
     this.#clock = clock;
     this.#shareMs = shareMs;
@@ -82,12 +84,12 @@ export class TurnShare {
     };
   }
 
-  /** Returns whether work may go on in this turn. The first look of a turn always allows it. */
+  /** Returns whether work may continue in this turn. The first call in a turn always returns true. */
   hasTime(shareMs: number = this.#shareMs): boolean {
     const nowMs = this.#clock.monotonicNow();
     if (this.#beganMs !== undefined) return nowMs - this.#beganMs < shareMs;
     this.#beganMs = nowMs;
-    // Scheduled before the calls that wait from now on, so they find a new turn, and calls at the end of this one find it spent.
+    // The end is scheduled before the calls that are queued from now on, so those find a new turn; calls at the end of this turn find it used up.
     schedule(this.#endTurn);
     return true;
   }

@@ -1,15 +1,15 @@
-// CallTracer: the port through which a client tells of a call, so that it becomes part of a trace. A caller hands it over in the options of
-// a call; http-call-tracer.ts implements it, the transport of @kapstan/client calls it.
+// CallTracer: the port through which a client reports a call, so that the call becomes part of a trace. A caller passes it in the options
+// of a call; http-call-tracer.ts implements it, the transport of @kapstan/client calls it.
 import type { GroupResource } from '../objects/group-version.ts';
 
-/** A call, as it goes over HTTP. */
+/** A call over HTTP. */
 export interface TracedCall {
   readonly method: string;
   /** The server's URL; its path is the prefix of `path`. */
   readonly server: URL;
   /** Path and query below the server's. */
   readonly path: string;
-  /** What is asked for. */
+  /** The requested resource. Undefined for requests outside the resources. */
   readonly resource: GroupResource | undefined;
 }
 

@@ -1,5 +1,5 @@
-// HttpCallTracer makes a span of each attempt of a call over HTTP, in the words of OpenTelemetry's conventions for clients. A client has one
-// for all its calls, a reconcile one for its own.
+// HttpCallTracer makes a span of each attempt of a call over HTTP, following OpenTelemetry's conventions for clients. A client has one
+// tracer for all its calls, and a reconcile has one for its own calls.
 
 import type { CallSpan, CallTracer, TracedCall } from './call-tracer.ts';
 import {
@@ -17,7 +17,7 @@ export class HttpCallTracer implements CallTracer {
   readonly #tracing: () => OpenTelemetry | undefined;
   readonly #scope: TraceScope | undefined;
 
-  /** `scope` has the span that calls belong to where none is active. `tracing` may return undefined, as long as there is no provider. */
+  /** `scope` has the span to which calls belong when no span is active. `tracing` may return undefined while there is no provider. */
   constructor(tracing: () => OpenTelemetry | undefined, scope?: TraceScope) {
     this.#tracing = tracing;
     this.#scope = scope;

@@ -1,5 +1,5 @@
-// The part of @opentelemetry/api that is used, as types of our own, so that nobody needs the package who does not trace; and OpenTelemetry,
-// which finds the tracer. Used by http-call-tracer.ts and by the controllers' tracer.
+// The used part of @opentelemetry/api as our own types, so that programs without tracing do not need the package; and the class
+// OpenTelemetry, which finds the tracer. Used by http-call-tracer.ts and by the controllers' tracer.
 import { type OptionTable, objectWith, optional, requireOptions } from '../guards/option-table.ts';
 import { requireFunctions } from '../guards/required.ts';
 import { requireObject } from '../objects/object-target.ts';
@@ -29,7 +29,7 @@ export interface TraceSpan {
   end(): void;
 }
 
-/** A Context of OpenTelemetry: what is handed on from a span to its parts. */
+/** A Context of OpenTelemetry, which is passed from a span to its parts. */
 export interface TraceScope {
   getValue(key: symbol): unknown;
   setValue(key: symbol, value: unknown): TraceScope;
@@ -69,14 +69,14 @@ export interface OpenTelemetryApi {
   };
 }
 
-/** Where spans go. */
+/** The destination of spans. */
 export interface TracingOptions {
   /**
-   * The module `@opentelemetry/api`: `import * as opentelemetry from '@opentelemetry/api'`. Handed over, so that programs, bundles and CommonJS
-   * need it only where they trace.
+   * The module `@opentelemetry/api`: `import * as opentelemetry from '@opentelemetry/api'`. The caller passes it in, so that programs and
+   * bundles need the package only if they trace.
    */
   readonly api: OpenTelemetryApi;
-  /** Default: the one that is registered, see `trace.setGlobalTracerProvider`. */
+  /** Default: the registered provider, see `trace.setGlobalTracerProvider`. */
   readonly tracerProvider?: TracerProvider | undefined;
 }
 
@@ -113,12 +113,12 @@ export class OpenTelemetry {
     this.#tracer = tracer;
   }
 
-  /** What is active in this turn. Without a context manager nothing ever is. */
+  /** Returns the scope that is active in this turn. Without a context manager none ever is. */
   active(): TraceScope {
     return this.#api.context.active();
   }
 
-  /** Returns what is active if that is within a span, else the scope. */
+  /** Returns the active scope if it is within a span, otherwise the given one. */
   activeOr(scope: TraceScope): TraceScope {
     const active = this.#api.context.active();
     return this.#api.trace.getSpan(active) === undefined ? scope : active;
@@ -138,7 +138,7 @@ export class OpenTelemetry {
     return this.#api.context.with(scope, work);
   }
 
-  /** Returns the headers that carry the span on: those of the registered propagator, else those of W3C Trace Context. */
+  /** Returns the headers that propagate the span: from the registered propagator, or else W3C Trace Context. */
   headers(scope: TraceScope, span: TraceSpan): Readonly<Record<string, string>> {
     const { propagation } = this.#api;
     if (propagation.fields().length === 0) return { traceparent: traceParentOf(span) };
@@ -148,7 +148,7 @@ export class OpenTelemetry {
   }
 }
 
-/** Returns undefined while no tracer provider is registered: then there is nothing to do for spans. */
+/** Returns undefined while no tracer provider is registered, so that there is nothing to do for spans. */
 export function findOpenTelemetry({ api, tracerProvider }: TracingOptions, name: string): OpenTelemetry | undefined {
   const provider = tracerProvider ?? api.trace.getTracerProvider();
   // Without a registered provider the API answers with a proxy that has no tracer to delegate to.
@@ -165,7 +165,7 @@ export function failSpan(span: TraceSpan, error: unknown): void {
   span.setStatus(errorStatus);
 }
 
-/** Marks a span as failed by an answer of its server. */
+/** Marks a span as failed because of its server's answer. */
 export function failSpanByStatus(span: TraceSpan, status: number): void {
   span.setAttributes({ 'error.type': String(status) });
   span.setStatus(errorStatus);

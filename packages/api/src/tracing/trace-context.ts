@@ -12,7 +12,7 @@ export interface TraceContext {
 }
 
 const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** Longer lists are dropped, as are lists that hold anything but printable ASCII. */
+/** Longer lists are dropped, and so are lists with characters other than printable ASCII. */
 const traceStatePattern = /^[\x20-\x7e]{1,512}$/;
 
 /** Returns undefined for a header that is absent or breaks the rules, as if it were absent. */

@@ -1,7 +1,8 @@
-// Paths of requests in traces: the template that many requests share, and the whole without what may be secret. Used by http-call-tracer.ts.
+// Paths of requests in traces: the template that many requests share, and the full path without parts that may be secret. Used by
+// http-call-tracer.ts.
 import type { GroupResource } from '../objects/group-version.ts';
 
-/** Parameters of the API whose values are no secrets. Others, such as `command` of an exec or those of a proxied program, may be. */
+/** Parameters of the API whose values are not secret. Others, such as `command` of an exec or those of a proxied program, may be. */
 const shownParameters: ReadonlySet<string> = new Set([
   'allowWatchBookmarks',
   'container',
@@ -25,7 +26,7 @@ const shownParameters: ReadonlySet<string> = new Set([
   'timeoutSeconds',
   'watch',
 ]);
-/** Longer ones are cut: selectors may have many names. */
+/** Longer paths are cut, because selectors may have many names. */
 const maxLength = 2048;
 
 /** Returns path and query with "REDACTED" for the values of parameters that may be secret. */
@@ -44,8 +45,8 @@ export function withoutSecrets(path: string): string {
 }
 
 /**
- * Returns the path with placeholders for namespace and name, as the server names its own spans: `/api/v1/namespaces/{:namespace}/pods/{:name}`.
- * What follows a proxied object is left out.
+ * Returns the path with placeholders for namespace and name, as the server names its own spans:
+ * `/api/v1/namespaces/{:namespace}/pods/{:name}`. The path below a proxied object is left out.
  */
 export function urlTemplate(path: string, resource: GroupResource | undefined): string {
   const end = path.indexOf('?');

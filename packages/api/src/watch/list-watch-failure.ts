@@ -13,7 +13,7 @@ import {
  * - `broken`: the connection broke. Events received over it count: an open watch continues from its last version.
  * - `unreachable`: nobody listens. `overloaded`: the source asks for a later retry. After both no list is needed.
  * - `internal`: the source itself failed.
- * - `refused`: the request is wrong or not allowed; attempts go on, since permissions and resources come and go.
+ * - `refused`: the request is wrong or not allowed; attempts continue, because permissions and resources come and go.
  * - `other`: everything else.
  */
 export type ListWatchFailureKind =
@@ -28,27 +28,27 @@ export type ListWatchFailureKind =
 
 export interface ListWatchFailure {
   readonly kind: ListWatchFailureKind;
-  /** The error as thrown; it goes into the status. */
+  /** The thrown error; it becomes part of the status. */
   readonly error: unknown;
   /**
-   * True when the source did not answer: nobody listens, the connection broke before an answer, or a proxy says so.
-   * Default false.
+   * True when the source did not answer: nobody listens, the connection broke before an answer, or a proxy reports
+   * this. Default false.
    */
   readonly isUnanswered?: boolean;
 }
 
 const refusedCodes: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
-/**
- * Classifies an error of a `ListerWatcher`. Source: client-go tools/cache/reflector.go (list, watchList,
- * handleAnyWatch).
- */
+/** Further codes for an unreachable server, whose name or network is unavailable. */
 export function listWatchFailureOf(error: unknown): ListWatchFailure {
   const kind = kindOf(error);
   return isUnanswered(kind, error) ? { kind, error, isUnanswered: true } : { kind, error };
 }
 
-/** Gateway errors come from a proxy whose server is away. A version from the future is also a 504, but an answer. */
+/**
+ * Gateway errors come from a proxy whose server is away. A version from the future also causes a 504, but that is an
+ * answer.
+ */
 const gatewayCodes: ReadonlySet<number> = new Set([502, 503, 504]);
 
 function isUnanswered(kind: ListWatchFailureKind, error: unknown): boolean {

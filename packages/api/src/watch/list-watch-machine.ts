@@ -96,7 +96,7 @@ function close({ memory, resourceVersion }: ListWatchState): ListWatchStep {
 
 const unchanged = (state: ListWatchState): ListWatchStep => ({ state, effects: noEffects });
 
-/** Starts a round with the present state: as a stream if that is on, else as a list. */
+/** Starts a round with the present state: as a stream if that is enabled, otherwise as a list. */
 function begin(state: ListWatchState, moment: Moment): ListWatchStep {
   return state.memory.options.useWatchList ? openStream(state, 'streaming', moment) : beginList(state);
 }
@@ -111,7 +111,7 @@ function beginList({ memory, resourceVersion: last }: ListWatchState): ListWatch
   );
 }
 
-/** There is no limit at a definite version, since only then may the source answer from its cache. */
+/** A list at a definite version has no limit, because the source can answer it from its cache only without one. */
 function pageLimit({ options, isPaginated }: Memory, resourceVersion: string): number {
   if (options.pageSize !== 0) return options.pageSize;
   if (isPaginated || resourceVersion === '' || resourceVersion === '0') return defaultPageSize;
@@ -137,7 +137,7 @@ function onListed(state: ListState, input: Extract<ListWatchInput, { type: 'list
   };
   const answered = afterAnswer(state.memory, moment);
   if (input.continue !== undefined && input.continue !== '') {
-    // A token contains its version, so sending one beside it is an error.
+    // A token contains its version, so sending a version with it is an error.
     return {
       state: { ...state, memory: answered, list },
       effects: [{ type: 'list', resourceVersion: '', limit: list.limit, continue: input.continue }],
@@ -201,8 +201,8 @@ function openStream(state: ListWatchState, phase: 'streaming' | 'watching', mome
     isOpen: false,
     isSynthetic: resourceVersion === '' || resourceVersion === '0',
   };
-  // The timeout is random, between the shortest time and its double, so that many watchers do not come back at once. It
-  // is in whole seconds.
+  // The timeout is random, between the shortest time and twice that, so that many watchers do not reconnect at the same
+  // moment. It is in whole seconds.
   const timeoutMs = Math.floor((minWatchTimeoutMs * (1 + moment.random)) / 1000) * 1000;
   const watch: ListWatchEffect = {
     type: 'watch',
@@ -309,8 +309,8 @@ function onStreamFailed(given: StreamState, failure: ListWatchFailure, moment: M
 }
 
 /**
- * A watch that lived as long as the longest pause has taken that time already, so the next pause is the shortest.
- * client-go starts again only every two minutes.
+ * A watch that lived as long as the longest pause has already spaced out the attempts, so the next pause is the
+ * shortest. client-go resets its pauses only every two minutes.
  */
 function afterStream({ phase, memory, stream }: StreamState, failure: ListWatchFailure, { nowMs }: Moment): Memory {
   const { backoff } = memory.options;
@@ -370,8 +370,8 @@ function waitFor(
 }
 
 /**
- * Ends a pause soon, but not at once, because all sources of one client hear of it. Each time without an answer it
- * takes longer, because a source may keep failing this request while it answers others.
+ * Ends a pause soon, but not at once, because all sources of one client get this signal. The wait grows with each
+ * failure, because a source may keep failing this request while it answers others.
  */
 function onReachable(state: WaitState, { nowMs, random }: Moment): ListWatchStep {
   const { memory, untilMs } = state;

@@ -27,7 +27,7 @@ class Rig {
     return step.effects;
   }
 
-  /** Leads to a watch from version 10 that the source has accepted. */
+  /** Brings the machine to a watch from version 10 that the source has accepted. */
   toWatch(): this {
     this.give({ type: 'start' });
     this.give({ type: 'listed', resourceVersion: '10' });
@@ -322,7 +322,7 @@ describe('list/watch machine: a version that is gone (410)', () => {
 });
 
 describe('list/watch machine: internal errors of an open watch', () => {
-  /** Makes errors a second apart and returns which of them were followed by a new watch at once. */
+  /** Causes errors a second apart and returns the ones that were followed by a new watch at once. */
   const retries = (internalErrorRetryMs: number, errors: number): number => {
     const rig = new Rig({ internalErrorRetryMs, idleTimeoutMs: 0 }).toWatch();
     let count = 0;

@@ -6,7 +6,10 @@ export interface ListWatchOptions {
   readonly useWatchList?: boolean;
   /** Items per page of a list. 0 (default) = as in client-go: 500, or no limit where a cache can then answer. */
   readonly pageSize?: number;
-  /** A watch ends after one to two times this, at random, in milliseconds; at least the default, 300 000. */
+  /**
+   * Shortest lifetime of a watch in milliseconds; each watch ends after one to two times this, at random. At least the
+   * default, 300 000.
+   */
   readonly minWatchTimeoutMs?: number;
   /** Silence in milliseconds after which a watch is reopened from the last version. 0 = never. Default 90 000. */
   readonly idleTimeoutMs?: number;
@@ -28,7 +31,7 @@ export const defaultListWatchOptions: ResolvedListWatchOptions = {
 };
 
 /**
- * Fills in the defaults. Throws TypeError on negative or non-finite numbers, and for a `useWatchList` that is no
+ * Fills in the defaults. Throws TypeError on negative or non-finite numbers, and for a `useWatchList` that is not a
  * boolean.
  */
 export function resolveListWatchOptions(options: ListWatchOptions): ResolvedListWatchOptions {

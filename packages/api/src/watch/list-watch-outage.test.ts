@@ -35,7 +35,7 @@ class Rig {
     return step.effects;
   }
 
-  /** Leads to a watch that the source has accepted. */
+  /** Brings the machine to a watch that the source has accepted. */
   toWatch(): this {
     this.give({ type: 'start' });
     this.give({ type: 'listed', resourceVersion: '10' });

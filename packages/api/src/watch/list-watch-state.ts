@@ -6,7 +6,7 @@ import type { ResolvedListWatchOptions } from './list-watch-options.ts';
 /**
  * Health of a source. `syncing`: the first state is being read. `live`: up to date. `stale`: the watch broke or went
  * silent, and the known state may be old. `retrying`: waiting after a failure. `failed`: the source refuses the request
- * (wrong, not allowed, not found); attempts go on at the longest pause.
+ * (wrong, not allowed, not found); attempts continue at the longest pause.
  */
 export type ListWatchPhase = 'syncing' | 'live' | 'stale' | 'retrying' | 'failed';
 
@@ -33,8 +33,8 @@ export type ListWatchInput =
   /** The time of the last `wait` is over. */
   | { readonly type: 'waited' }
   /**
-   * The source has answered somebody else after it had answered nobody. Optional: without it a pause lasts its full
-   * time.
+   * The source has answered another caller after it had answered nobody. This input is optional: without it a pause
+   * lasts its full time.
    */
   | { readonly type: 'reachable' }
   /** The time of the last `watchdog` is over. */
@@ -43,9 +43,12 @@ export type ListWatchInput =
 
 /** Commands for the driver, which carries them out in this order. */
 export type ListWatchEffect =
-  /** Request a page. Without `continue` it is the first page: drop what was staged. `limit` 0 = everything at once. */
+  /**
+   * Request a page. Without `continue` it is the first page, so staged objects are dropped. `limit` 0 = everything at
+   * once.
+   */
   | { readonly type: 'list'; readonly resourceVersion: string; readonly limit: number; readonly continue?: string }
-  /** Open a watch with bookmarks. With `sendInitialEvents` (requested as "not older than"), drop what was staged. */
+  /** Open a watch with bookmarks. With `sendInitialEvents` (requested as "not older than"), drop staged objects. */
   | {
       readonly type: 'watch';
       readonly resourceVersion: string;
@@ -74,11 +77,12 @@ export interface ListWatchMemory {
   /** True when the last version is no longer available: list and stream from the most recent one. */
   readonly isVersionUnavailable: boolean;
   /**
-   * True when a list that any cache could have answered came in pages: the source has no cache, so always use pages.
+   * True when a list that any cache could have answered came in pages. The source then has no cache, so pages are
+   * always used.
    */
   readonly isPaginated: boolean;
   readonly backoff: BackoffState;
-  /** True when the last attempt had no answer. The next answer, whatever it says, resets the pauses. */
+  /** True when the last attempt had no answer. The next answer of any kind resets the pauses. */
   readonly isUnanswered: boolean;
   /** Number of pauses that the input `reachable` cut short since the last answer. */
   readonly wakes: number;
@@ -107,12 +111,12 @@ export interface WatchStream {
   readonly lastEventAtMs: number;
   readonly events: number;
   readonly isOpen: boolean;
-  /** True when it started at "" or "0": until the first event that is no added one, versions are unordered. */
+  /** True when it started at "" or "0": versions are unordered until the first event that is not an added one. */
   readonly isSynthetic: boolean;
 }
 
 /**
- * In `listing` and `streaming` the driver stages what arrives; in `watching` it applies each object at once.
+ * In `listing` and `streaming` the driver stages objects; in `watching` it applies each object at once.
  * `resourceVersion` is the last one seen; "" = none.
  */
 export type ListWatchState = { readonly memory: ListWatchMemory; readonly resourceVersion: string } & (

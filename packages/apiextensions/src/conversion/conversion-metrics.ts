@@ -5,7 +5,7 @@ import type { ConversionFailureType } from './converter.ts';
 
 const callBounds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60];
 const definitionBounds = Array.from({ length: 15 }, (_, power) => 0.001 * 2 ** power);
-/** Most series of one name. Definitions come and go, and their counts stay until the server stops. */
+/** Maximum number of series of one name. Definitions come and go, and their counts stay until the server stops. */
 const maxSeries = 10_000;
 
 interface Conversion {

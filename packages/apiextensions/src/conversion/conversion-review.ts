@@ -42,7 +42,7 @@ export function convertedObjectsOf(review: unknown, request: ReviewRequest): rea
   return Array.isArray(response.convertedObjects) ? response.convertedObjects : [];
 }
 
-/** Anything else than a review is not decoded. */
+/** Any answer except a review is not decoded. */
 function requireReview({ apiVersion, kind }: Record<string, unknown>): void {
   if (textOf(kind) === '') throw new SyntaxError(`Object 'Kind' is missing in the answer of the webhook`);
   if (textOf(apiVersion) === '') throw new SyntaxError(`Object 'apiVersion' is missing in the answer of the webhook`);

@@ -13,8 +13,8 @@ export class ConvertedFault extends Error {
   override readonly name = 'ConvertedFault';
   readonly what: 'object' | 'metadata';
   /**
-   * True when the value is no object or has a wrong version or kind. Kubernetes' error then shows the index even for a
-   * single object.
+   * True when the value is not an object or has a wrong version or kind. Kubernetes' error then shows the index even
+   * for a single object.
    */
   readonly hasIndex: boolean;
 

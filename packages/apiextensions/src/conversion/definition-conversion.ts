@@ -1,4 +1,4 @@
-// Converts objects of one definition by the program's function for it, or by its webhook. Results are checked, and
+// Converts objects of one definition with the program's function for it, or with its webhook. Results are checked, and
 // pruned by the schema of their version. Implements the port ObjectConversion of apiserver. Source:
 // apiextensions-apiserver conversion NewConverter and schemaCoercingConverter.
 import { type Clock, type DeepReadonly, StatusError, type UnstructuredObject } from '@kapstan/api';
@@ -60,7 +60,7 @@ export class DefinitionConversion implements ObjectConversion {
     this.#converter = options.converter;
   }
 
-  /** Calls another one from now on, such as the same webhook with new authorities. */
+  /** Uses another converter from now on, such as the same webhook with new authorities. */
   use(converter: Converter): void {
     this.#converter = converter;
   }

@@ -15,8 +15,8 @@ export interface ConversionRequest {
 
 /**
  * Returns the object in the requested version. It gets a copy, which it may change and return. Labels and annotations
- * may change; all other metadata stays as it was, whatever it returns. An error that it throws refuses the request with
- * 500.
+ * may change; all other metadata keeps its old value, whatever the function returns. An error that it throws refuses
+ * the request with 500.
  */
 export type ConvertObject = (
   object: UnstructuredObject,

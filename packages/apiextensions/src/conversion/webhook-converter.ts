@@ -10,7 +10,7 @@ import { type ConversionCall, ConversionFailure, type Converter } from './conver
 
 /** Time for every conversion, as in kube-apiserver. */
 const timeoutSeconds = 30;
-/** Most bytes of an answer. A call has at most a megabyte of stored objects, or a single larger one. */
+/** Maximum number of bytes of an answer. A call has at most a megabyte of stored objects, or a single larger one. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 /** Longer texts are parsed and encoded in slices. */
 const longBytes = 64 * 1024;

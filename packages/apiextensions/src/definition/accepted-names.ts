@@ -37,8 +37,8 @@ export function decideNames(definition: Definition, others: Iterable<Definition>
 }
 
 /**
- * True when a definition already has all names it asks for. Its conditions are then left as they are, even if somebody
- * removed them. Source: NamingConditionController.sync.
+ * True when a definition already has all the names that it requests. Its conditions are then left unchanged, even if
+ * somebody removed them. Source: NamingConditionController.sync.
  */
 export function hasAcceptedNames({ spec, status }: Definition): boolean {
   const accepted: DeepReadonly<Partial<CustomResourceDefinitionNames>> = status?.acceptedNames ?? {};

@@ -6,7 +6,7 @@ import type { DefinitionCondition } from './definition-conditions.ts';
 
 export const approvalAnnotation = 'api-approved.kubernetes.io';
 
-/** True for "example.k8s.io", "x.kubernetes.io" and the like, which may be used only with the annotation. */
+/** True for "example.k8s.io", "x.kubernetes.io" and similar groups, which may be used only with the annotation. */
 export function isProtectedGroup(group: string): boolean {
   return ['k8s.io', 'kubernetes.io'].some((domain) => group === domain || group.endsWith(`.${domain}`));
 }

@@ -1,5 +1,5 @@
-// The second rule of structural schemas: everything that a restriction at the root names must also be specified
-// outside of it. Kubernetes looks at no restriction further below. Source: apiextensions schema validateStructuralCompleteness.
+// The second rule of structural schemas: everything that a restriction at the root names must also be specified outside of it. Kubernetes
+// does not check restrictions at deeper levels. Source: apiextensions schema validateStructuralCompleteness.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -12,7 +12,7 @@ export function validateCompleteness(at: Field, schema: Schema): void {
   checkRestrictions({ at, specified: schema }, { at, schema });
 }
 
-/** A place that must be specified, and what is specified there. */
+/** A place that must be specified, and the schema that is specified there. */
 interface Specified {
   readonly at: Field;
   readonly specified: unknown;

@@ -37,7 +37,10 @@ function validateWebhook(at: Field, conversion: Conversion, old: Definition | un
   validateReviewVersions(at.child('conversionReviewVersions'), conversionReviewVersions ?? [], old);
 }
 
-/** A definition that is not served yet may have any bundle; its conditions tell. Source: allowInvalidCABundle. */
+/**
+ * A definition that is not served yet may have any bundle; its conditions report the fault. Source:
+ * allowInvalidCABundle.
+ */
 function mayKeepInvalidBundle(old: Definition | undefined): boolean {
   if (old === undefined || !isConditionTrue(old, 'Established')) return true;
   return !hasValidCaBundle(old);
@@ -60,8 +63,8 @@ function validateReviewVersions(at: Field, versions: readonly string[], old: Def
 }
 
 /**
- * Returns false when the old definition has versions but none of them is known: then the new one needs no known version
- * either. Source: requireRecognizedConversionReviewVersion.
+ * Returns false when the old definition has versions but none of them is known, because then the new one needs no known
+ * version either. Source: requireRecognizedConversionReviewVersion.
  */
 function needsKnownVersion(old: Definition | undefined): boolean {
   const before = old?.spec.conversion?.webhook?.conversionReviewVersions ?? [];

@@ -1,5 +1,5 @@
-// Rules for the defaults in a schema: they must be valid for it and have no unknown fields, and what they stand for, an
-// object or a part of its metadata, must be valid too. Source: apiextensions schema/defaulting ValidateDefaults.
+// Rules for the defaults in a schema: they must be valid for it and have no unknown fields, and a default for an object
+// or a part of its metadata must be valid as such. Source: apiextensions schema/defaulting ValidateDefaults.
 
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { type FieldError, formatFieldError, formatFieldErrors } from '@kapstan/api/errors';
@@ -19,22 +19,22 @@ import { eachProperty } from './schema-steps.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
-/** Where a schema stands within the nearest object with metadata. */
+/** The place of a schema within the nearest object with metadata. */
 interface Place {
   /** The schema of that object. */
   readonly object: Schema;
   /** True inside the type or the metadata of that object. */
   readonly isInsideMetadata: boolean;
-  /** Makes such an object that has this value at the place. */
+  /** Returns such an object with this value at the place. */
   surround(value: unknown): Record<string, unknown>;
 }
 
 const embeddedWord = 'x-kubernetes-embedded-resource';
 const typeMeta = { apiVersion: 'validation/v1', kind: 'Validation' };
 
-/** For a structural schema. Kubernetes does not look below additionalProperties either. */
+/** Checks the defaults of a structural schema. Like Kubernetes, it does not look below additionalProperties. */
 export function validateRootDefaults(at: Field, schema: Schema): void {
-  // The root is an object as embedded ones are.
+  // The root is treated like an embedded object.
   const root = { ...schema, [embeddedWord]: true };
   validateDefaults(at, root, rootOf(root));
 }
@@ -114,7 +114,7 @@ function hasUnknownFields(schema: Schema): boolean {
 
 /** Keywords that Kubernetes does not check in defaults, because their rules are not part of OpenAPI. */
 const unlooked: ReadonlySet<string> = new Set(['x-kubernetes-int-or-string', 'x-kubernetes-list-type']);
-/** Words whose values are no schemas. */
+/** Keywords whose values are not schemas. */
 const valueWords: ReadonlySet<string> = new Set(['default', 'enum', 'example']);
 
 /**

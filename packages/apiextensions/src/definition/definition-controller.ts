@@ -51,7 +51,9 @@ export interface DefinitionControllerOptions {
   readonly facts: ResourceFacts;
   /** Calls conversion webhooks. Absent: they are called without a way to Services. Its owner closes it. */
   readonly webhooks?: WebhookPool;
-  /** Functions that convert objects, by name of the definition ("widgets.example.com"), in place of what it says. Default none. */
+  /**
+   * Functions that convert objects, by name of the definition ("widgets.example.com"), in place of its own strategy. Default none.
+   */
   readonly conversions?: Readonly<Record<string, ConvertObject>> | ConversionFunctions;
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -208,7 +210,7 @@ export class DefinitionController {
 
   /**
    * Returns the definition with the right names and conditions; everything but the status, which may be large, is
-   * shared. A definition that is being deleted keeps its own.
+   * shared. A definition that is being deleted keeps its names and conditions.
    */
   #decided(definition: Definition): CustomResourceDefinition {
     const next = { ...definition, status: deepCopy(definition.status) } as CustomResourceDefinition;
@@ -284,7 +286,7 @@ export class DefinitionController {
     }
   }
 
-  /** The last step of a termination removes the finalizer, so that the definition goes. */
+  /** The last step of a termination removes the finalizer, so that the definition is removed. */
   async #setTerminating(name: string, state: TerminatingState): Promise<void> {
     await this.#writeStatus(name, (present) => {
       setCondition(present, { type: 'Terminating', ...state }, this.#clock.now());

@@ -8,8 +8,8 @@ import { setDefinitionDefaults } from './definition-defaults.ts';
 import { validateDefinition } from './definition-validation.ts';
 
 /**
- * Returns what a server would refuse, one text for each field: schemas that are not structural, rules that do not compile against the
- * schema or cost too much, names, columns. Empty = the server takes it. The definition stays as it is.
+ * Returns the faults for which a server would refuse the definition, one text for each field: schemas that are not structural, rules that
+ * do not compile against the schema or cost too much, names, columns. Empty = the server accepts it. The definition is not changed.
  */
 export function definitionErrors(definition: KubernetesObject): readonly string[] {
   const { spec } = definition as Partial<CustomResourceDefinition>;

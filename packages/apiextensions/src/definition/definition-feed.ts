@@ -167,12 +167,12 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
     try {
       this.#watch = store.watch(context, { resourceVersion, allowWatchBookmarks: true }, this);
     } catch (error) {
-      // Deferred, because the effects of the machine's last step are still being performed.
+      // The input is deferred, because the effects of the machine's last step are still being performed.
       queueMicrotask(() => this.#input({ type: 'watchFailed', failure: listWatchFailureOf(error) }));
     }
   }
 
-  // The store calls the next two.
+  // The store calls the next two methods.
 
   onEvent(event: StorageEvent<UnstructuredObject>): void {
     if (event.type === 'BOOKMARK') {

@@ -5,7 +5,7 @@ import type { ResourceFacts } from '@kapstan/apiserver/internal';
 import { type CustomResourceOptions, customResource } from '../resource/custom-resource.ts';
 import { definitionResource } from './definition-resource.ts';
 
-/** `facts` returns the facts of the resource "customresourcedefinitions" itself. */
+/** `facts` returns the API facts of the resource "customresourcedefinitions" itself. */
 export function definitionMakers(facts: () => ResourceFacts): DefinitionMakers {
   let definitions: ResourceDefinition | undefined;
   // The last definition: clients write several large objects of a kind, and a definition with its compiled schema is

@@ -81,7 +81,7 @@ function validateStoredVersions(
 }
 
 /**
- * A change of something else never fails because of an approval that was missing before. Source: validateAPIApproval.
+ * A change of other fields never fails because of an approval that was already missing. Source: validateAPIApproval.
  */
 function validateApproval(at: Field, definition: Definition, old: Definition | undefined): void {
   const { metadata, spec } = definition;

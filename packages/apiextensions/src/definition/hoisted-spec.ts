@@ -1,5 +1,5 @@
-// HoistedSpec: a definition's spec in Kubernetes' internal form, in which what all versions share is kept once, above
-// them. Validation names fields by it, and the stored v1beta1 form uses it.
+// HoistedSpec: a definition's spec in Kubernetes' internal form, in which everything that all versions share is kept
+// once, outside of them. Validation uses its field names, and so does the stored v1beta1 form.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type {

@@ -1,5 +1,5 @@
-// Deletes all objects of a definition that is being deleted; the definition goes only after them. Source: apiextensions
-// controller/finalizer crd_finalizer.go.
+// Deletes all objects of a definition that is being deleted; the definition is removed only after them. Source:
+// apiextensions controller/finalizer crd_finalizer.go.
 import type { UnstructuredObject } from '@kapstan/api';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { StorageWatch } from '@kapstan/storage';

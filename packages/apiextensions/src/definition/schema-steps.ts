@@ -28,8 +28,8 @@ const plainWords: ReadonlySet<string> = new Set([
 const scalarTypes: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
 
 /**
- * True for a scalar that satisfies every rule, whatever its place below the root. Most schemas of a definition are so:
- * the walks look at their few keywords once rather than at some eighty that they do not have.
+ * True for a scalar that satisfies every rule, whatever its place below the root. Most schemas in a definition are like
+ * this, so the walks check their few keywords once rather than about eighty that they lack.
  */
 function isPlain(schema: Schema): boolean {
   if (!scalarTypes.has(schema.type)) return false;
@@ -52,8 +52,8 @@ export function eachProperty(
 }
 
 /**
- * Returns all child schemas except plain ones. Values that are no schema, as in `additionalProperties: true`, are left
- * out.
+ * Returns all child schemas except plain ones. Values that are not schemas, as in `additionalProperties: true`, are
+ * left out.
  */
 export function childSchemas(schema: Schema): readonly SchemaStep[] {
   const steps: SchemaStep[] = [];

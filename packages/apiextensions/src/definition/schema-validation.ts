@@ -1,4 +1,4 @@
-// Rules for what a custom resource's JSON schema may contain. structural-validation.ts checks that it is structural,
+// Rules for the contents of a custom resource's JSON schema. structural-validation.ts checks that it is structural,
 // default-validation.ts its defaults. Source: ValidateCustomResourceDefinitionOpenAPISchema.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -17,7 +17,7 @@ import { validateStructure } from './structural-validation.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
-/** Facts beside the schema on which its rules depend. */
+/** Facts outside the schema on which its rules depend. */
 export interface SchemaContext {
   /** True when the status is a subresource, which limits the keywords at the root. */
   readonly hasStatus: boolean;
@@ -68,7 +68,7 @@ function hasMembers(members: object | null | undefined): boolean {
   return members !== undefined && members !== null && Object.keys(members).length > 0;
 }
 
-/** Go's names of the keywords that are allowed beside a status subresource. */
+/** Go's names of the keywords that are allowed together with a status subresource. */
 const rootWords = new Map([
   ['description', 'Description'],
   ['type', 'Type'],
@@ -112,7 +112,7 @@ interface Place {
   readonly isInsideMetadata: boolean;
   /** The reason why no default is allowed here. */
   readonly noDefaults?: string;
-  /** Gets the schemas that have errors, there or deeper. */
+  /** Collects the schemas that have errors, themselves or at a deeper level. */
   readonly faulty: Set<Schema>;
 }
 

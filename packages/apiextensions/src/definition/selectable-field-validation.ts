@@ -39,7 +39,7 @@ export function validateSelectableFields(
   if (seen.size > maxSelectableFields) at.tooMany(seen.size, maxSelectableFields);
 }
 
-/** Returns the schema at the end of a path, or why there is none. Source: cel.ValidFieldPath. */
+/** Returns the schema at the end of a path, or the reason why there is none. Source: cel.ValidFieldPath. */
 function schemaAt(root: Schema, path: string): Schema | string {
   if (path.startsWith('[') || path.includes('[', 1)) return 'array notation is not allowed';
   if (!path.startsWith('.')) return `expected [ or . but got: ${/^[^.[]*/.exec(path)?.[0]}`;

@@ -16,7 +16,7 @@ export interface ServedDefinitionOptions {
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
   /** See DefinitionControllerOptions. */
   isFixed?(definition: ResourceDefinition<UnstructuredObject>): boolean;
-  /** Absent: versions differ in their apiVersion alone, whatever definitions say. */
+  /** Absent = versions differ in their apiVersion alone, whatever the definitions say. */
   readonly conversions?: ConversionPorts;
 }
 
@@ -26,8 +26,8 @@ interface VersionStack {
   /** Identifies the stack that all versions share. Undefined in definitions without a conversion. */
   readonly sharedKey: string | undefined;
   /**
-   * The version that the store was made from. If a newer state of the definition gives the same storage, that stays
-   * with its watches.
+   * The version that the store was made from. If a newer state of the definition leads to the same storage, the storage
+   * is kept with its watches.
    */
   readonly version: Version;
   readonly stack: ResourceStack;
@@ -69,7 +69,7 @@ export class ServedDefinition {
     if (ports === undefined || converter === undefined) return undefined;
     const key = this.#sharedKeyOf(definition);
     if (this.#conversion?.key === key) {
-      // The store stays with its requests and watches, and its conversions go on with the new authorities.
+      // The store keeps serving its requests and watches, and its conversions continue with the new authorities.
       this.#conversion.value.use(converter);
       return this.#conversion.value;
     }
@@ -124,7 +124,7 @@ export class ServedDefinition {
   }
 
   /**
-   * Returns the present stack when nothing changes, so that its watches go on. With a conversion, all versions are
+   * Returns the present stack when nothing changes, so that its watches continue. With a conversion, all versions are
    * served from one stack.
    */
   async #stackFor(definition: Definition, wanted: WantedStack): Promise<ResourceStack> {
@@ -139,7 +139,7 @@ export class ServedDefinition {
     return isKept ? present.stack : this.#openStack(resource);
   }
 
-  /** Closes a stack from which no version is served any more. */
+  /** Closes a stack when no version is served from it any more. */
   async #release(stack: ResourceStack): Promise<void> {
     const isUsed = [...this.#versions.values()].some((entry) => entry.stack === stack);
     if (!isUsed) await stack.close();
@@ -186,14 +186,14 @@ interface WantedStack {
   readonly sharedKey: string | undefined;
 }
 
-/** Returns equal keys for states that are served alike. The generation stands for the spec, which may be large. */
+/** Returns equal keys for states that are served alike. The generation represents the spec, which may be large. */
 function definitionKeyOf({ metadata, status }: Definition): string {
   return stringifyJson([metadata?.uid, metadata?.generation ?? metadata?.resourceVersion, status?.acceptedNames]);
 }
 
 /**
- * The same for two states whose objects are stored, read and converted alike. Watches end when it changes. Authorities do
- * not count, because they are changed while the webhook stays the same.
+ * This key is equal for two states whose objects are stored, read and converted alike. Watches end when it changes. Authorities do not
+ * count, because they are changed while the webhook stays the same.
  */
 function sharedKeyOf({ spec }: Definition): string {
   const { group, names, scope, conversion, versions } = spec;

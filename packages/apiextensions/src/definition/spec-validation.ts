@@ -1,5 +1,5 @@
 // Rules for the spec of a CustomResourceDefinition. Errors name fields as Kubernetes' internal form does, which keeps
-// what all versions share in the spec itself ("spec.validation.openAPIV3Schema"). Source:
+// the parts that all versions share in the spec itself ("spec.validation.openAPIV3Schema"). Source:
 // validateCustomResourceDefinitionSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';

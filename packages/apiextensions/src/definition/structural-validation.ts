@@ -94,7 +94,7 @@ function validateTypeMeta(at: Field, { properties = {} }: Schema): void {
   }
 }
 
-/** Only these parts of metadata may be restricted; the rest is the server's. */
+/** Only these parts of metadata may be restricted; the server owns the rest. */
 function validateMetadata(at: Field, { properties = {} }: Schema): void {
   const metadata = Object.hasOwn(properties, 'metadata') ? properties.metadata : undefined;
   if (metadata === undefined) return;

@@ -16,10 +16,13 @@ import { readInteger, readText, splitDottedPath, writePath } from './dotted-path
 export type ScalePaths = DeepReadonly<CustomResourceSubresourceScale>;
 
 const maxInt32 = 2_147_483_647;
-/** kube-apiserver asks the converter of the kind for a Scale, which it does not know: every apply fails. */
+/**
+ * kube-apiserver asks the converter of the kind to convert a Scale, which the converter does not know, so every apply
+ * fails.
+ */
 const applyFault =
   'failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1';
-/** Stands for unset replicas while a change is computed. Source: invalidSpecReplicas. */
+/** Represents unset replicas while a change is computed. Source: invalidSpecReplicas. */
 const unset = -2_147_483_648;
 
 export function customScaleSubresource(

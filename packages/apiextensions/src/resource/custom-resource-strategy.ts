@@ -29,10 +29,10 @@ export interface CustomKind {
   readonly version: string;
   readonly isNamespaced: boolean;
   readonly jsonSchema: JsonSchema;
-  /** The rules of the schema; undefined when it has none. */
+  /** Returns the rules of the schema; undefined when it has none. */
   rules(): RuleValidator | undefined;
   readonly schema: SchemaNode;
-  /** True when the status has an endpoint of its own. */
+  /** True when the status has its own endpoint. */
   readonly hasStatus: boolean;
   readonly scale: ScalePaths | undefined;
   /** Returns true when the definition is being deleted, so that no objects may be created. Called at each create. */
@@ -103,7 +103,7 @@ function validationOf(
   };
 }
 
-/** The registry reports these. Some keep the rules from being checked. */
+/** Returns errors that the registry reports itself. They are needed here because some of them keep the rules from being checked. */
 function metadataErrors({ isNamespaced }: CustomKind, { metadata = {} }: Custom): readonly FieldError[] {
   return validateObjectMeta(metadata, { namespaced: isNamespaced, finalizerNames: 'Qualified' });
 }
@@ -128,7 +128,7 @@ function finalizerWarnings(next: Custom, old: Custom | undefined): readonly stri
   });
 }
 
-/** Every change except of metadata counts; a status with an endpoint of its own does not change here. */
+/** Every change except of metadata counts; a status with its own endpoint does not change here. */
 function* bumpGenerationOnChange(next: UnstructuredObject, old: Custom): SlicedWork<void> {
   const { metadata: _nextMeta, ...nextContent } = next;
   const { metadata: oldMeta, ...oldContent } = old;
@@ -167,16 +167,13 @@ function objectValidator(kind: CustomKind, part: 'whole' | 'status'): ValidateOb
   };
 }
 
-/**
- * Messages give paths below the status; the `field` of each cause gives the path from the object. Source:
- * ValidateCustomResource.
- */
+/** Messages name paths below the status; the `field` of each cause has the path from the object. */
 function inStatus(error: FieldError): FieldError {
   const { field } = error;
   return { ...error, field: field === '' || field === '<nil>' ? 'status' : `status.${field}` };
 }
 
-/** The schema of the status; one that says nothing takes everything. */
+/** Returns the schema of the status; without one every status is accepted. */
 function statusSchema({ properties }: JsonSchema): JsonSchema {
   const status = isJsonObject(properties) ? getOwn(properties, 'status') : undefined;
   return isJsonObject(status) ? status : {};

@@ -53,7 +53,7 @@ function tableColumn(column: Column): TableColumn {
   const { name, type, format = '', priority = 0, jsonPath } = column;
   return {
     ...{ name, type, format, priority },
-    // Read late, because the default columns read it from a file.
+    // The description is evaluated late, because the default columns read it from a file.
     get description(): string {
       const own = column.description ?? '';
       return own === '' ? `Custom resource definition column (in JSONPath format): ${jsonPath}` : own;
@@ -71,7 +71,7 @@ function printerOf(column: Column): Printer {
   };
 }
 
-/** Returns undefined when there is no value, whatever the reason. */
+/** Returns undefined when there is no value, for whatever reason. */
 function firstValue(path: JsonPath, object: DeepReadonly<UnstructuredObject>): unknown {
   try {
     return path(object)[0];

@@ -335,7 +335,7 @@ describe('versions that know different fields', () => {
     }).convert;
   const spec = { a: '1', b: '2', c: 3 };
 
-  // Recorded: objects created in v2 and v3 are read without fields that v1, the stored version, does not know.
+  // The recording shows that objects created in v2 and v3 are read without fields that v1, the stored version, does not know.
   it('store what the stored version knows, and show of it what they know themselves, without defaults of their own', () => {
     const stored = versionOf(2)?.toStored(widget('w', { apiVersion: 'example.com/v3', spec: { ...spec } }));
     expect(stored).toMatchObject({ apiVersion: 'example.com/v1', spec: { a: '1' } });

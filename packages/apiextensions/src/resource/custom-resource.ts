@@ -201,8 +201,8 @@ function convertByName(
 }
 
 /**
- * The form in which objects lie in storage, whatever their version: only what their own schema says is done to them. A conversion
- * comes above that.
+ * Returns the stored form of objects, whatever their version: each is treated by the schema of its own version only. A conversion happens
+ * outside this form.
  */
 function storedForm(definition: Definition): NonNullable<ResourceDefinition<UnstructuredObject>['convert']> {
   const schemas = versionSchemas(definition);
@@ -219,7 +219,7 @@ function storedForm(definition: Definition): NonNullable<ResourceDefinition<Unst
   };
 }
 
-/** Schemas of a definition's versions by apiVersion, each made when it is first asked for. Undefined for other versions. */
+/** Schemas of a definition's versions by apiVersion, each made on first use. Undefined for other versions. */
 export function versionSchemas({
   spec: { group, versions },
 }: Definition): (apiVersion: string) => SchemaNode | undefined {

@@ -1,5 +1,5 @@
-// Checks type and metadata of objects inside custom resources (x-kubernetes-embedded-resource) like those of any
-// object. Source: apiextensions apiserver/schema/objectmeta Validate.
+// Checks type and metadata of embedded objects in custom resources (x-kubernetes-embedded-resource) by the rules for
+// any object. Source: apiextensions apiserver/schema/objectmeta Validate.
 
 import type { DeepReadonly, ObjectMeta } from '@kapstan/api';
 import { type FieldError, fieldChild, fieldIndex, invalidField } from '@kapstan/api/errors';

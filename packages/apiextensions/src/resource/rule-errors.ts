@@ -17,7 +17,7 @@ export interface CheckedObject {
   /** Errors found in the object so far. */
   readonly errors: readonly FieldError[];
   readonly pace: Pace;
-  /** Gets the errors that are forgiven, because nothing has changed where they are. */
+  /** Receives the errors that are tolerated, because nothing has changed at their place. */
   warn(text: string): void;
 }
 

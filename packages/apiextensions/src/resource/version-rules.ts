@@ -19,7 +19,7 @@ export function jsonSchemaOf(version: Version): JsonSchema {
 /** Rules by schema, which belongs to the present state of a definition. */
 const validators = new WeakMap<JsonSchema, RuleValidator>();
 
-/** Returns a function that looks for the rules of a version when it is first called; undefined when there are none. */
+/** Returns a function that finds the rules of a version on its first call; undefined when there are none. */
 export function rulesOfVersion(definition: Definition, version: Version): () => RuleValidator | undefined {
   let found: { readonly rules: RuleValidator | undefined } | undefined;
   return () => {

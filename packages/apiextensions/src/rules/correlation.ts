@@ -3,11 +3,11 @@
 import type { CorrelatedObject } from '@kapstan/apiserver/internal';
 
 export class Correlation {
-  /** Stands for the old value in a create, and in places whose old value cannot be matched. */
+  /** Stands for the old value in a create, and for old values that cannot be matched. */
   static readonly none: Correlation = new Correlation(undefined, undefined);
 
   readonly #here: CorrelatedObject | undefined;
-  /** The nearest place above whose old value is known. */
+  /** The nearest ancestor whose old value is known. */
   readonly #above: CorrelatedObject | undefined;
 
   constructor(here: CorrelatedObject | undefined, above: CorrelatedObject | undefined) {

@@ -1,5 +1,5 @@
-// DeclType: a place in an object as expressions see it: its type, and the limits of its size, from which costs are
-// estimated. Source: apiserver pkg/cel/types.go and pkg/cel/common/schemas.go.
+// DeclType describes a place in an object as expressions see it: its type, and the limits of its size, from which costs
+// are estimated. Source: apiserver pkg/cel/types.go and pkg/cel/common/schemas.go.
 import { type CelType, escapeName, typeOf, unescapeName } from '@kapstan/cel';
 import {
   isEmbedded,
@@ -20,7 +20,7 @@ export type DeclType = ScalarDecl | ListDecl | MapDecl | ObjectDecl;
 interface ScalarDecl {
   readonly kind: 'scalar';
   readonly type: CelType;
-  /** Most characters or bytes; 0 for types whose values all have the same size. */
+  /** Maximum number of characters or bytes; 0 for types whose values all have the same size. */
   readonly maxElements: number;
   /** Length of the shortest value in JSON. */
   readonly minSize: number;

@@ -7,7 +7,7 @@ import { evaluateRules, objectBudget } from './rule-evaluation.ts';
 import { isEmbedded, itemsOf, type RuleSchema } from './rule-schema.ts';
 import { RuleValidator } from './rule-validator.ts';
 
-/** Checks a schema whose defaults are valid otherwise. */
+/** Checks a schema whose defaults have no other faults. */
 export function* validateDefaultRules(at: Field, schema: RuleSchema): SlicedWork<void> {
   yield* visit(at, schema, { isRoot: true, budget: objectBudget });
 }

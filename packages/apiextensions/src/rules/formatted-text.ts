@@ -3,7 +3,7 @@ import { CelDuration, CelFailure, parseGoDuration, parseTimestamp } from '@kapst
 
 type ReadText = (text: string) => unknown;
 
-/** Returns how texts of a format are read; undefined for formats that stay texts. */
+/** Returns how texts of a format are read; undefined for formats whose values stay texts. */
 export function formattedText(format: string): ReadText | undefined {
   return readers.get(format);
 }

@@ -1,4 +1,4 @@
-// PastRules: the rules of a definition before its update. Expressions that it had keep compiling as stored ones, and an
+// PastRules: the rules of a definition before its update. Its expressions keep compiling as stored ones, and an
 // unchanged schema is not refused for the cost of an expression. Source: findPreexistingExpressions,
 // findVersionsWithUnchangedSchemas.
 import type { DeepReadonly } from '@kapstan/api';

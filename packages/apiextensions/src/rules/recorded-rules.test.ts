@@ -14,7 +14,7 @@ type Errors = RecordedRulesAnswer['crdErrors'];
 const folder = new URL('../../fixtures/rules/', import.meta.url);
 const topics = readdirSync(folder).map((file) => file.replace('.json', ''));
 
-/** Syntax errors have their own words here; and a text of megabytes is not shown whole. */
+/** Our syntax errors have other words, and megabytes of text are not shown whole. */
 function shown(errors: Errors): readonly string[] {
   const texts = errors.map(({ field, type, text }) => {
     const hasOwnWords = /Syntax error/.test(text) || text.length > 8_000;
@@ -43,7 +43,7 @@ describe.each(topics)('recorded rules: %s', (topic) => {
         expect(evaluation?.cost).toBe(cost);
       }
     },
-    // Some objects spend their whole budget, which takes long on a machine that is busy.
+    // Some objects spend their whole budget, which takes long on a busy machine.
     60_000,
   );
 });

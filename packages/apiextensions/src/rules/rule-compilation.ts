@@ -97,7 +97,7 @@ export class RuleCompiler {
     return { messageError: messageErrors[compiled] ?? `messageExpression ${compiled.replace(/^program /, '')}` };
   }
 
-  /** Returns the program, or why there is none. */
+  /** Returns the program, or the reason why there is none. */
   #compileAs(
     kind: 'bool' | 'string',
     text: string,

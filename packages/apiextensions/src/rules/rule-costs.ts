@@ -1,19 +1,19 @@
-// RuleCosts adds up what the rules of one schema may cost, and finds the most expensive ones. Numbers are unsigned
-// 64-bit integers that stay at the largest. Source: apiextensions validation cel_validation.go TotalCost,
+// RuleCosts adds up what the rules of one schema may cost, and finds the most expensive ones. Sums are unsigned 64-bit
+// integers that stop at the largest value. Source: apiextensions validation cel_validation.go TotalCost,
 // getCostErrorMessage.
 import type { Field } from '@kapstan/apiserver/internal';
 import { maxRequestBytes } from './decl-type.ts';
 import type { RuleSchema } from './rule-schema.ts';
 
-/** Most that one expression may cost, over all values for which it may be evaluated. */
+/** Maximum cost of one expression over all values for which it may be evaluated. */
 export const expressionLimit = 10_000_000n;
-/** Most that all expressions of a schema may cost. */
+/** Maximum cost of all expressions of a schema. */
 const schemaLimit = 100_000_000n;
 const largest = 2n ** 64n - 1n;
 /** Number of rules named when all of them together cost too much. */
 const mostNamed = 4;
 
-/** Most occurrences of a place; undefined where the schema has no limit. */
+/** Maximum number of occurrences of a place; undefined where the schema has no limit. */
 export type Cardinality = bigint | undefined;
 
 /** Returns the cardinality inside a place of that schema. */
@@ -29,7 +29,7 @@ function bounded(outer: bigint, limit: unknown): Cardinality {
   return multiply(outer, BigInt(Math.trunc(Math.max(0, Number(limit)))));
 }
 
-/** Returns how many values of a size fit in a request, with a comma each. */
+/** Returns the number of values of a size that fit in a request, separated by commas. */
 export function mostOfSize(minSize: number): bigint {
   return BigInt(Math.trunc(maxRequestBytes / (minSize + 1)));
 }

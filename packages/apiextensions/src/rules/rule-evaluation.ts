@@ -1,5 +1,5 @@
-// RuleEvaluation runs the rules of a schema on an object and its old state. All share one budget; a rule that exceeds
-// it, or its own, is the last one. Source: apiextensions pkg/apiserver/schema/cel Validator.Validate.
+// RuleEvaluation runs the rules of a schema on an object and its old state. All share one budget; evaluation ends with
+// the first rule that exceeds it, or its own limit. Source: apiextensions pkg/apiserver/schema/cel Validator.Validate.
 import { type FieldError, forbiddenField, formatFieldError, invalidField, requiredField } from '@kapstan/api/errors';
 import {
   getOwn,
@@ -16,7 +16,7 @@ import type { RuleCompilation, RuleProgram } from './rule-compilation.ts';
 import { evaluateMessage, messageOf } from './rule-message.ts';
 import type { CompiledRules, RuleValidator } from './rule-validator.ts';
 
-/** Most that all rules of an object may cost together. */
+/** Maximum cost of all rules of an object together. */
 export const objectBudget = 10_000_000;
 
 const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
@@ -45,9 +45,11 @@ export interface EvaluatedRules {
 }
 
 export interface EvaluationOptions {
-  /** Most that all rules may cost together. Default 10 000 000. */
+  /** Maximum cost of all rules together. Default 10 000 000. */
   readonly budget?: number;
-  /** How one expression runs: at once, which is faster, or with pauses, so that it never holds the loop. Default 'slices'. */
+  /**
+   * Runs an expression in one go, which is faster, or with pauses, so that it never blocks the event loop. Default 'slices'.
+   */
   readonly pace?: Pace;
 }
 
@@ -82,7 +84,7 @@ class RuleEvaluation {
     return { errors, warnings: this.#warnings, budget: this.#budget };
   }
 
-  /** Null values have no rules of their own; the rules of the value around them decide whether null is allowed. */
+  /** Null values have no rules; the rules of the surrounding value decide whether null is allowed. */
   *visit(validator: RuleValidator, place: Place): SlicedWork<void> {
     if (place.value === null || place.value === undefined) return;
     if (validator.rules.length > 0) yield* this.#evaluate(validator, place);
@@ -173,7 +175,7 @@ class RuleEvaluation {
     this.#add(at.typeError(detail));
   }
 
-  /** The rule is false. Another expression may make its message, which can also fail or cost too much. */
+  /** The rule is false. Another expression may produce its message, and may itself fail or cost too much. */
   *#refuse(compilation: RuleCompilation, at: RulePlace, variables: RuleVariables): SlicedWork<void> {
     const { rule, message, fieldPath } = compilation;
     const isForgiven = (): boolean => !compilation.usesOldSelf && at.place.correlation.isUnchanged;
@@ -191,7 +193,7 @@ class RuleEvaluation {
     this.#tell(at.ruleError(compilation, detail), isForgiven);
   }
 
-  /** Returns the text of a message; none when there is nothing to show, and `end` when no further rule may run. */
+  /** Returns the text of a message; no text when there is nothing to show, and `end` when no further rule may run. */
   #messageOf(outcome: Evaluation, expression: string): { readonly text?: string | undefined; readonly end?: string } {
     if (outcome.cost > this.#budget) {
       return {

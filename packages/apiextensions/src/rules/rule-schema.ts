@@ -8,7 +8,7 @@ import type { JSONSchemaProps, ValidationRule } from '@kapstan/kinds/apiextensio
 export type RuleSchema = DeepReadonly<JSONSchemaProps>;
 export type Rule = DeepReadonly<ValidationRule>;
 
-/** Returns the rules of a place itself. */
+/** Returns the rules of the place itself. */
 export function rulesOf(schema: RuleSchema): readonly Rule[] {
   return schema['x-kubernetes-validations'] ?? [];
 }
@@ -40,12 +40,12 @@ export function propertyOf({ properties }: RuleSchema, name: string): RuleSchema
     : (getOwn(properties, name) as RuleSchema | undefined);
 }
 
-/** True when the schema names properties; without any, all fields are unknown ones. */
+/** True when the schema names properties; without any, all fields are unknown. */
 export function hasProperties({ properties }: RuleSchema): boolean {
   return properties !== undefined && properties !== null && Object.keys(properties).length > 0;
 }
 
-/** True for an object with an apiVersion and a kind of its own. */
+/** True for an object that has its own apiVersion and kind. */
 export function isEmbedded(schema: RuleSchema): boolean {
   return schema['x-kubernetes-embedded-resource'] === true;
 }

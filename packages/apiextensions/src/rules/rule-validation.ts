@@ -18,7 +18,7 @@ import { isEmbedded, itemsOf, type Rule, type RuleSchema, rulesOf, valuesOf } fr
 import { propertyDecl } from './rule-validator.ts';
 
 export interface RuleValidation {
-  /** Schemas with errors, there or deeper, whose expressions are not checked until these are corrected. */
+  /** Schemas with errors, in themselves or deeper, whose expressions are not checked until the errors are corrected. */
   readonly faulty: ReadonlySet<RuleSchema>;
   /** Expressions that the definition had before. */
   readonly known: KnownExpressions;
@@ -63,7 +63,9 @@ interface Place {
   readonly schema: RuleSchema;
   readonly isRoot: boolean;
   readonly cardinality: Cardinality;
-  /** Returns the type of the place as part of its parent's; undefined when no rule above has made one. */
+  /**
+   * Returns the type of the place within the type of its parent; undefined when no rule at a higher level has made one.
+   */
   outerDecl(): DeclType | undefined;
   /** True when a place above has rules. */
   readonly isScoped: boolean;

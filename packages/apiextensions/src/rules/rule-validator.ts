@@ -49,7 +49,7 @@ export class RuleValidator {
     this.#decl = decl;
   }
 
-  /** Returns the rules of a schema; undefined when there are none. `isRoot`: it is the schema of a whole resource. */
+  /** Returns the rules of a schema; undefined when there are none. `isRoot` = the schema describes a whole resource. */
   static of(schema: RuleSchema, isRoot: boolean): RuleValidator | undefined {
     return validatorAt(
       schema,
@@ -70,8 +70,8 @@ export class RuleValidator {
   }
 
   /**
-   * Returns the rules of this place. They were checked when the definition was written, so a rule that does not compile
-   * is reported with the object.
+   * Returns the rules of this place. They compiled when the definition was written; if one does not compile now,
+   * every object gets an error.
    */
   *compiled(): SlicedWork<CompiledRules> {
     if (this.#compiled !== undefined) return this.#compiled;
@@ -125,7 +125,7 @@ function propertiesOf(schema: RuleSchema, parent: () => DeclType | undefined): R
   return validators;
 }
 
-/** A property that the rules of its object cannot name may still have rules of its own. */
+/** A property that its object's rules cannot name may still have its own rules. */
 export function propertyDecl(name: string, property: RuleSchema, parent: DeclType | undefined): DeclType | undefined {
   const identifier = escapeName(name);
   if (identifier === undefined) return declTypeOf(property, isEmbedded(property));

@@ -123,7 +123,7 @@ export class MapListValue extends UnstructuredList {
 }
 
 /**
- * Returns the names under which Kubernetes looks for keys in items: the escaped ones, although items have the plain
+ * Returns the names under which Kubernetes looks for keys in items: the escaped names, although items have the plain
  * ones.
  */
 export function escapedKeys(keys: readonly string[]): readonly string[] {

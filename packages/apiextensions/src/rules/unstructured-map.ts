@@ -110,7 +110,7 @@ export class ObjectValue extends UnstructuredMap {
   }
 }
 
-/** A map whose values all have one schema. Without such a schema its contents cannot be seen. */
+/** A map whose values all have one schema. Without such a schema expressions cannot see its contents. */
 export class MapValue extends UnstructuredMap {
   readonly #values: RuleSchema | undefined;
 

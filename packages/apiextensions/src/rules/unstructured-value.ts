@@ -103,7 +103,7 @@ const toDouble: ToValue = (data) => {
   return new CelFailure(`invalid data, expected float, got ${goType(data)}`);
 };
 
-/** Returns undefined when the data is no 64-bit int. */
+/** Returns undefined when the data is not a 64-bit int. */
 function toInt(data: unknown): unknown {
   if (typeof data === 'number') return Number.isSafeInteger(data) ? data : undefined;
   if (!(data instanceof ExactNumber) || !/^-?\d+$/.test(data.text)) return undefined;

@@ -115,7 +115,7 @@ export class DefinitionFixture {
     return served.store;
   }
 
-  /** Creates as a client does: with defaults. */
+  /** Creates like a client, with defaults. */
   async create(definition: CustomResourceDefinition): Promise<CustomResourceDefinition> {
     const body = deepCopy(definition) as unknown as UnstructuredObject;
     this.catalog.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')?.definition.applyDefaults(body);

@@ -1,5 +1,5 @@
-// RecordedRules: a schema with rules, and what the real libraries made of it and of objects (fixtures/rules), asked of this package. A
-// definition is made from the schema, and objects take the way of a write: defaults, pruning, strategy.
+// RecordedRules replays a schema with rules and objects, for which the results of the real libraries are recorded (fixtures/rules). It
+// makes a definition from the schema, and objects pass through the steps of a write: defaults, pruning, strategy.
 import { type DeepReadonly, ExactNumber, type UnstructuredObject } from '@kapstan/api';
 import { type FieldError, formatFieldError } from '@kapstan/api/errors';
 import { runWhole } from '@kapstan/api/internal';
@@ -53,7 +53,7 @@ interface RecordedEstimate {
 interface RecordedEvaluation {
   readonly errors: readonly RecordedError[];
   readonly warnings?: readonly string[];
-  /** "exceeded" when rules were left out. */
+  /** "exceeded" when rules were left out because of their cost. */
   readonly cost: string;
 }
 

@@ -24,13 +24,13 @@ import type { WebhookPorts } from './webhook/webhook-run.ts';
 /** The names of plug-ins that are turned on and off, as `--enable-admission-plugins` and its counterpart give them. */
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
-/** Options of the admission chain: its plug-ins, which of them are on, and what they read. */
+/** Options of the admission chain: its plug-ins, the enabled ones, and their sources of data. */
 export interface AdmissionChainOptions {
-  /** Where plug-ins read namespaces, service accounts and classes. */
+  /** Lets plug-ins read namespaces, service accounts and classes. */
   readonly catalog: ResourceCatalog;
-  /** Tells plug-ins what else a user may do. */
+  /** Lets plug-ins ask about further rights of a user. */
   readonly authorizer: Authorizer;
-  /** `--enable-admission-plugins`: plug-ins besides those on by default. */
+  /** `--enable-admission-plugins`: plug-ins in addition to those that are on by default. */
   readonly enabled?: readonly string[] | undefined;
   /** `--disable-admission-plugins`. */
   readonly disabled?: readonly string[] | undefined;
@@ -38,9 +38,9 @@ export interface AdmissionChainOptions {
   readonly configurations?: ReadonlyMap<string, string> | undefined;
   /** The server's own plug-ins, some on by default. Default none. */
   readonly builtIn?: PluginSet;
-  /** What the plug-ins that call webhooks work with. Absent = there are no such plug-ins. */
+  /** Ports of the plug-ins that call webhooks. Absent = there are no such plug-ins. */
   readonly webhooks?: WebhookPorts;
-  /** What the plug-ins that evaluate policies work with. Absent = there are no such plug-ins. */
+  /** Ports of the plug-ins that evaluate policies. Absent = there are no such plug-ins. */
   readonly policies?: PolicyPorts;
   /**
    * Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name; one whose name it does
@@ -122,7 +122,7 @@ export class AdmissionChain implements AdmissionControl {
     await this.#ask(this.#plugins, 'admit', attributes);
     const { reinvocation } = attributes;
     if (reinvocation?.isNeeded !== true) return;
-    // All plug-ins of the server see what webhooks changed; of the webhooks, those that want to.
+    // The second round runs all plug-ins of the server, but only those webhooks that ask for it.
     reinvocation.isSecond = true;
     await this.#ask(this.#plugins, 'admit', attributes);
   }
@@ -175,7 +175,10 @@ export class AdmissionChain implements AdmissionControl {
   }
 }
 
-/** kube-apiserver ignores what it cannot use; a policy that silently does not hold helps nobody. */
+/**
+ * kube-apiserver ignores configurations that it cannot use; here they are refused, because a policy that is silently
+ * off helps nobody.
+ */
 function refuseConfigurations({ configurations }: AdmissionChainOptions, { configurable, names }: PluginSet): void {
   for (const name of configurations?.keys() ?? []) {
     if (configurable.has(name)) continue;
@@ -205,10 +208,7 @@ function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
   };
 }
 
-/**
- * Returns what is wrong with the flags' values, naming the flag, when no plug-ins come from elsewhere; undefined =
- * nothing.
- */
+/** Returns the fault of the flags' values, naming the flag, when no plug-ins come from elsewhere; undefined = none. */
 export function admissionNamesError(flags: AdmissionFlags, builtIn: PluginSet): string | undefined {
   return namesError(flags, builtIn, builtIn.built);
 }

@@ -1,5 +1,5 @@
-// Parses the file of --admission-control-config-file: the configurations of plug-ins, or where they are. The control plane
-// reads the files; plug-ins parse their own configurations. Source: apiserver pkg/admission/config.go.
+// Parses the file of --admission-control-config-file: the configurations of plug-ins, or the paths of their files. The control plane reads
+// the files; plug-ins parse their own configurations. Source: apiserver pkg/admission/config.go.
 import { stringifyJson } from '@kapstan/api';
 import { decodeConfiguration, fileSchema, listSchema, structSchema, textSchema } from '../schema/configuration-file.ts';
 
@@ -27,7 +27,7 @@ const schema = fileSchema('v1.AdmissionConfiguration', {
 });
 
 /**
- * Returns the first entry of each plug-in; later ones have no effect. Throws an Error that says what is wrong with the
+ * Returns the first entry of each plug-in; later ones have no effect. Throws an Error that describes the fault of the
  * text.
  */
 export function parseAdmissionConfiguration(text: string): readonly PluginConfiguration[] {

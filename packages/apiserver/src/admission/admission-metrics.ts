@@ -1,5 +1,5 @@
-// AdmissionMetrics measures how long each admission plug-in takes, and all together. Filled by admission-chain.ts,
-// shown by /metrics. Names and labels are those of apiserver's pkg/admission/metrics.
+// AdmissionMetrics measures the time of each admission plug-in, and of all together. Filled by admission-chain.ts,
+// shown by /metrics. Names and labels come from apiserver's pkg/admission/metrics.
 import { type AdmissionOperation, Histogram, type MetricFamily, type MetricSample } from '@kapstan/api/internal';
 
 export type AdmissionStep = 'admit' | 'validate';

@@ -1,4 +1,4 @@
-// AdmissionPlugin: one rule of the admission chain, in a file of its own. admission-chain.ts orders them.
+// AdmissionPlugin: one rule of the admission chain; each has its own file. admission-chain.ts orders them.
 import type { StatusError } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
 import type { MetricFamily } from '@kapstan/api/internal';
@@ -13,14 +13,14 @@ export interface AdmissionPlugin {
    * when an update meets a conflict.
    */
   admit?(attributes: AdmissionAttributes): Promise<void> | void;
-  /** Checks again what may have changed seconds after `admit`. Changes nothing. */
+  /** Checks again parts that may have changed in the seconds since `admit`. Changes nothing. */
   recheck?(attributes: AdmissionAttributes): Promise<void> | void;
-  /** True while `validate` would refuse nothing whatever the request is. Absent = false. */
+  /** True while `validate` would refuse no request at all. Absent = false. */
   readonly isIdle?: boolean;
   /** Group resources that `validate` checks: "pods", "deployments.apps". Absent = all. */
   readonly validatedResources?: readonly string[] | undefined;
   validate?(attributes: AdmissionAttributes): Promise<void> | void;
-  /** Returns its metrics for /metrics. Absent = none besides its durations, which the chain measures. */
+  /** Returns its metrics for /metrics. Absent = none except its durations, which the chain measures. */
   families?(): MetricFamily[];
 }
 

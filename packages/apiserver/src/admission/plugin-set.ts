@@ -9,7 +9,7 @@ import type { AdmissionPlugin } from './admission-plugin.ts';
 import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';
 
-/** What plug-ins work with. */
+/** Ports that the server gives to plug-ins. */
 export interface PluginPorts {
   readonly catalog: ResourceCatalog;
   readonly authorizer: Authorizer;
@@ -20,7 +20,7 @@ export interface PluginPorts {
   readonly configurations?: ReadonlyMap<string, string> | undefined;
   /** Plug-ins that flags turn on. Absent = none. */
   readonly enabled?: readonly string[] | undefined;
-  /** What the plug-ins that evaluate policies work with. Absent = there are no such plug-ins. */
+  /** Ports of the plug-ins that evaluate policies. Absent = there are no such plug-ins. */
   readonly policies?: PolicyPorts;
 }
 
@@ -33,7 +33,7 @@ export interface BuiltInPlugin {
   readonly isDefault: boolean;
 }
 
-/** The plug-ins that a server knows by name, and how they are made. */
+/** The plug-ins that a server knows by name, with their makers. */
 export interface PluginSet {
   /** All names that flags may contain, in the order in which plug-ins run; some are not built. */
   readonly names: readonly string[];
@@ -45,7 +45,7 @@ export interface PluginSet {
 }
 
 /**
- * Returns what `parse` makes of the configuration of a plug-in; undefined = it has none. Throws TypeError with
+ * Returns the configuration of a plug-in as read by `parse`; undefined = it has none. Throws TypeError with
  * kube-apiserver's text when it cannot be used.
  */
 export function configured<T>(

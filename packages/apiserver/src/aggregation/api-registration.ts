@@ -1,11 +1,11 @@
 // ApiRegistration says who serves a group version: this server, or another API server behind a Service. The program
-// hands registrations in; api-registrations.ts keeps them. Source: kube-aggregator apiregistration/v1.
+// passes in registrations; api-registrations.ts keeps them. Source: kube-aggregator apiregistration/v1.
 import type { ServiceReference } from '../peer/service-address.ts';
 
-/** How to reach the API server that serves a group version. */
+/** The address and the certificates of the API server that serves a group version. */
 export interface RemoteApi {
   readonly service: ServiceReference;
-  /** PEM certificates of the authorities that sign the server's certificate. Undefined = those of the system. */
+  /** PEM certificates of the authorities that sign the server's certificate. Undefined = the system's authorities. */
   readonly caBundle: string | undefined;
   /** True: any certificate is accepted. */
   readonly skipsVerification: boolean;
@@ -27,7 +27,9 @@ export interface ApiRegistration {
   readonly remote: RemoteApi | undefined;
 }
 
-/** Returns the path under which all of a group version lies. The core group's registration covers all its versions. */
+/**
+ * Returns the path that contains everything of a group version. The core group's registration covers all its versions.
+ */
 export function rootPathOf({ group, version }: Pick<ApiRegistration, 'group' | 'version'>): string {
   return group === '' ? '/api' : `/apis/${group}/${version}`;
 }

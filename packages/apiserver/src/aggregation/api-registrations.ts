@@ -1,6 +1,6 @@
-// ApiRegistrations knows who serves each group version, and what other API servers said about theirs. The program fills
-// it from stored objects; the request chain, discovery and OpenAPI read it. Source: kube-aggregator apiserver.go
-// (AddAPIService, RemoveAPIService).
+// ApiRegistrations knows who serves each group version, and what other API servers report about their group versions.
+// The program fills it from stored objects; the request chain, discovery and OpenAPI read it. Source: kube-aggregator
+// apiserver.go (AddAPIService, RemoveAPIService).
 import { isDeepStrictEqual } from 'node:util';
 import type { ResolveService } from '../peer/service-address.ts';
 import { type ApiRegistration, type RemoteApi, rootPathOf } from './api-registration.ts';
@@ -15,22 +15,25 @@ const openApiRoot = '/openapi/v3/';
 /** Options of {@link ApiRegistrations}. */
 export interface ApiRegistrationsOptions {
   readonly resolveService: ResolveService;
-  /** The certificate that this server shows to others. Default none, so that they believe no identity. */
+  /** The certificate that this server presents to others. Default none, so that they accept no identity from it. */
   readonly proxyCertificate?: ProxyCertificate | undefined;
-  /** Most requests under way at one server, with watches and upgraded connections; more get 429. Default 1 000. */
+  /**
+   * Maximum number of requests under way at one server, including watches and upgraded connections; more get 429.
+   * Default 1 000.
+   */
   readonly maxConnections?: number | undefined;
   /** False: a redirect of another server reaches the client. Default true. */
   readonly rejectsRedirects?: boolean | undefined;
 }
 
-/** The group versions of other API servers, by name, with their availability and the way to their servers. */
+/** The group versions of other API servers, by name, with their availability and the address of their servers. */
 export class ApiRegistrations {
   readonly rejectsRedirects: boolean;
   readonly #options: ApiRegistrationsOptions;
   #proxyCertificate: ProxyCertificate | undefined;
   readonly #all = new Map<string, ApiRegistration>();
   readonly #servers = new Map<string, RemoteServer>();
-  /** Servers by the path under which all of their group version lies. */
+  /** Servers by the path that contains everything of their group version. */
   readonly #byPath = new Map<string, RemoteServer>();
   readonly #discovery = new Map<string, RemoteDiscovery>();
   readonly #openApi = new Map<string, RemoteOpenApi>();
@@ -74,7 +77,7 @@ export class ApiRegistrations {
     return this.#discovery.get(name);
   }
 
-  /** Adds or replaces a registration. Requests under way at a server that is no longer named go on. */
+  /** Adds or replaces a registration. Requests under way at a server that is no longer named continue. */
   set(registration: ApiRegistration): void {
     const before = this.#all.get(registration.name);
     if (isDeepStrictEqual(before, registration)) return;
@@ -87,7 +90,7 @@ export class ApiRegistrations {
     this.#setServer(registration, remote);
   }
 
-  /** Shows another certificate over new connections. Requests under way go on. */
+  /** Presents another certificate over new connections. Requests under way continue. */
   useProxyCertificate(certificate: ProxyCertificate): void {
     this.#proxyCertificate = certificate;
     for (const { registration, remote } of [...this.#servers.values()]) this.#setServer(registration, remote);
@@ -101,7 +104,7 @@ export class ApiRegistrations {
     this.#all.delete(name);
   }
 
-  /** Keeps what the server of a registration said about its resources. */
+  /** Keeps the resources that the server of a registration reports. */
   setDiscovery(name: string, found: RemoteDiscovery): void {
     if (!this.#servers.has(name)) return;
     this.#discovery.set(name, found);
@@ -109,8 +112,8 @@ export class ApiRegistrations {
   }
 
   /**
-   * Keeps what the server of a registration said about its schemas. Only documents of its own group version count: no
-   * server may speak for another's.
+   * Keeps the schemas that the server of a registration reports. Only documents of its own group version count, because
+   * no server may speak for another's.
    */
   setOpenApi(name: string, found: RemoteOpenApi): void {
     const server = this.#servers.get(name);
@@ -125,7 +128,7 @@ export class ApiRegistrations {
     this.#generation += 1;
   }
 
-  /** Keeps a document of OpenAPI v3 that was made of v2, for the server of a registration that has none of its own. */
+  /** Keeps an OpenAPI v3 document that was made from v2, for the server of a registration that has no v3 itself. */
   setConverted(name: string, document: ConvertedDocument): void {
     if (!this.#servers.has(name)) return;
     this.#converted.set(name, document);
@@ -137,19 +140,19 @@ export class ApiRegistrations {
     return this.#converted.has(name);
   }
 
-  /** Returns the document under a path of the index that this server answers for another; undefined when there is none. */
+  /** Returns the document at a path of the index that this server answers for another; undefined when there is none. */
   convertedAt(path: string): ConvertedDocument | undefined {
     if (this.#converted.size === 0) return undefined;
     const server = this.#byPath.get(`/${path}`);
     return server && this.#converted.get(server.registration.name);
   }
 
-  /** Keeps what the server of a registration said about its schemas in OpenAPI v2. `hash`: of the document it sent. */
+  /** Keeps the OpenAPI v2 schemas that the server of a registration reports. `hash`: of the document it sent. */
   setSwagger(name: string, part: RemoteSwagger, hash: string): void {
     if (this.#servers.has(name)) this.#swagger.set(name, { part, hash });
   }
 
-  /** Changes with the content of {@link ApiRegistrations.swagger}; "" = it is empty. The same in every process. */
+  /** Changes with the content of {@link ApiRegistrations.swagger}; "" = it is empty. Every process computes the same key. */
   get swaggerKey(): string {
     return [...this.#swagger]
       .map(([name, { hash }]) => `${name} ${hash}`)
@@ -157,7 +160,7 @@ export class ApiRegistrations {
       .join('\n');
   }
 
-  /** Parts of other servers in the document of OpenAPI v2, those of the highest priority first. */
+  /** Parts of other servers in the OpenAPI v2 document, by falling priority. */
   get swagger(): readonly RemoteSwagger[] {
     const all = [...this.#swagger].flatMap(([name, { part }]) => {
       const registration = this.#all.get(name);

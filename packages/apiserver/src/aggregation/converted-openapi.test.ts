@@ -1,4 +1,5 @@
-// The conversion of documents against recorded results of Go's: fixtures/converted-openapi.json says of which version.
+// Compares the conversion of documents with recorded results of Go's; fixtures/converted-openapi.json names the
+// version.
 import { readFileSync } from 'node:fs';
 import { runWhole } from '@kapstan/api/internal';
 import { expect, it } from 'vitest';
@@ -19,5 +20,5 @@ it('a large document is converted in many steps', () => {
 });
 
 it('what is no object is refused', () => {
-  expect(() => runWhole(convertOpenApi([]))).toThrow(new TypeError('the document of schemas is no object'));
+  expect(() => runWhole(convertOpenApi([]))).toThrow(new TypeError('the schema document is not an object'));
 });

@@ -1,6 +1,6 @@
-// Converts an OpenAPI v2 document of another API server into OpenAPI v3, for servers that have no v3 of their own. What the
-// conversion loses is what Go's loses. Kept by api-registrations.ts. Source: kube-openapi openapiconv, builder3/util
-// (WrapRefs), and its types, which leave out unknown members and empty ones.
+// Converts an OpenAPI v2 document of another API server into OpenAPI v3, for servers that have no v3 themselves. The conversion loses the
+// same parts as Go's. Kept by api-registrations.ts. Source: kube-openapi openapiconv, builder3/util (WrapRefs), and its types, which leave
+// out unknown members and empty ones.
 import { isJsonObject, type SlicedWork, setOwn } from '@kapstan/api/internal';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -26,9 +26,9 @@ export interface ConvertedDocument {
   readonly json: Uint8Array;
 }
 
-/** Throws TypeError for what is no object. */
+/** Throws TypeError for a value that is not an object. */
 export function* convertOpenApi(document: unknown): SlicedWork<ConvertedOpenApi> {
-  if (!isJsonObject(document)) throw new TypeError('the document of schemas is no object');
+  if (!isJsonObject(document)) throw new TypeError('the schema document is not an object');
   const { info, produces } = document;
   const components = {
     schemas: yield* each(document.definitions, schemaOf),
@@ -156,7 +156,7 @@ function externalDocsOf(docs: unknown): Json | undefined {
   return isJsonObject(docs) ? known({ description: docs.description, url: docs.url }) : undefined;
 }
 
-/** Members whose schemas are converted; those of others keep their references to definitions, as in Go. */
+/** Members whose schemas are converted; schemas of other members keep their references to definitions, as in Go. */
 const inner = new Set(['properties', 'items', 'additionalProperties', 'additionalItems']);
 const maps = new Set(['properties', 'patternProperties', 'definitions', 'dependencies']);
 const schemas = new Set(['items', 'additionalProperties', 'additionalItems', 'not']);

@@ -17,14 +17,14 @@ export function identityHeaders({ name, uid = '', groups, extra = {} }: UserInfo
 
 /** Bytes of UTF-8 travel as they are; node:http takes them as one character each. */
 function headerValue(header: string, value: string): string {
-  // A line break in a name would let its owner add headers, and so be anyone.
+  // A line break in a name would let its owner add headers and become anyone.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no header may have
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
     throw new TypeError(`net/http: invalid header field value for "${header}"`);
   return Buffer.from(value).toString('latin1');
 }
 
-/** Escapes what may not be in the name of a header, and "%". */
+/** Escapes characters that may not be in the name of a header, and "%". */
 function escapeKey(key: string): string {
   return Buffer.from(key)
     .toString('latin1')

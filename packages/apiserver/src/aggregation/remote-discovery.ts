@@ -1,6 +1,6 @@
-// Reads what other API servers say about their resources: all group versions in one document, or one group version at a
-// time from servers that speak only the old form. Source: kube-aggregator handler_discovery.go, apiserver endpoints
-// (ConvertGroupVersionIntoToDiscovery).
+// Reads what other API servers report about their resources: all group versions in one document, or one group version
+// at a time from servers that speak only the old form. Source: kube-aggregator handler_discovery.go, apiserver
+// endpoints (ConvertGroupVersionIntoToDiscovery).
 import { isJsonObject } from '@kapstan/api/internal';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -9,7 +9,7 @@ type Document = Readonly<Record<string, unknown>>;
 export interface RemoteDiscovery {
   /** The resources as aggregated discovery shows them. */
   readonly resources: readonly Document[];
-  /** False: the server could not be asked, and its resources are not known. */
+  /** False when the server could not be asked and its resources are not known. */
   readonly isCurrent: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface RemoteDocumentRequest {
   readonly user: UserInfo;
   /** ETag of the document that is known already. */
   readonly etag?: string | undefined;
-  /** Most bytes of the document; a longer one is refused. */
+  /** Maximum number of bytes of the document; a longer one is refused. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }
@@ -44,7 +44,7 @@ export async function fetchRemote(server: RemoteServer, request: RemoteDocumentR
   return { code, contentType, etag: sent, body: await readAnswer(answer, maxBytes) };
 }
 
-/** Asks for the head of an answer alone. `onAddress` gets the URL that is asked, for messages. */
+/** Requests only the head of an answer. `onAddress` gets the requested URL, for messages. */
 export async function fetchRemoteHead(
   server: RemoteServer,
   { path, user, signal }: Pick<RemoteDocumentRequest, 'path' | 'user' | 'signal'>,

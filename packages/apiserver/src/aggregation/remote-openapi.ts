@@ -1,4 +1,4 @@
-// Reads what another API server says about its schemas. Kept by api-registrations.ts. Source: kube-openapi handler3
+// Reads the schemas that another API server publishes. Kept by api-registrations.ts. Source: kube-openapi handler3
 // (OpenAPIV3Discovery).
 import { isJsonObject } from '@kapstan/api/internal';
 
@@ -6,7 +6,7 @@ type Document = Readonly<Record<string, unknown>>;
 
 /** OpenAPI documents of other API servers. */
 export interface RemoteOpenApi {
-  /** Entries of the index of OpenAPI v3, by their path in it, for example "apis/example.com/v1". */
+  /** Entries of the OpenAPI v3 index, by their path in it, for example "apis/example.com/v1". */
   readonly paths: ReadonlyMap<string, Document>;
 }
 

@@ -1,5 +1,5 @@
-// RemoteServer is the API server behind one registration: it asks it over pooled TLS connections, under the
-// certificate of this server's proxy. Made by api-registrations.ts. Source: kube-aggregator handler_proxy.go,
+// RemoteServer represents the API server behind one registration. It sends requests to it over pooled TLS connections,
+// with this server's proxy certificate. Made by api-registrations.ts. Source: kube-aggregator handler_proxy.go,
 // controllers/status/remote (BuildTransportConfig).
 import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
@@ -24,9 +24,9 @@ export interface ProxyCertificate {
 
 export interface RemoteServerPorts {
   readonly resolveService: ResolveService;
-  /** The certificate that this server shows to others. Undefined = none, so that they believe no identity. */
+  /** The certificate that this server presents to others. Undefined = none, so that they accept no identity from it. */
   readonly proxyCertificate: ProxyCertificate | undefined;
-  /** Most requests under way at one server, with watches and upgraded connections. */
+  /** Maximum number of requests under way at one server, including watches and upgraded connections. */
   readonly maxConnections: number;
 }
 
@@ -45,26 +45,29 @@ export class TooManyRemoteRequests extends Error {
   override readonly name = 'TooManyRemoteRequests';
 }
 
-/** The registration says something that cannot be used, such as a CA bundle without certificates. */
+/** The registration has a value that cannot be used, such as a CA bundle without certificates. */
 export class UnusableRegistration extends Error {
   override readonly name = 'UnusableRegistration';
 }
 
-/** Idle connections kept for one server, and for how long. Source: client-go transport (idleConnsPerHost); shorter than servers' own. */
+/**
+ * Number of idle connections kept for one server, and how long they are kept. Source: client-go transport (idleConnsPerHost); shorter than
+ * servers' own limits.
+ */
 const maxIdle = 25;
 const idleMs = 30_000;
 const keepAliveMs = 30_000;
-/** Most certificates of authorities in one registration. */
+/** Maximum number of certificates of authorities in one registration. */
 const maxAuthorities = 100;
 
-/** Another API server: where it is, and how requests to it are made. */
+/** Another API server: its address and its TLS settings. */
 export class RemoteServer {
   readonly remote: RemoteApi;
   #registration: ApiRegistration;
   readonly #ports: RemoteServerPorts;
   readonly #tls: ConnectionOptions;
   readonly #agent: Agent;
-  /** Why the TLS settings cannot be used. */
+  /** The reason why the TLS settings cannot be used. */
   readonly #fault: string | undefined;
   #underWay = 0;
 
@@ -73,7 +76,7 @@ export class RemoteServer {
     this.remote = remote;
     this.#ports = ports;
     this.#fault = bundleFault(remote);
-    // An agent without these settings would trust the system's authorities, but nobody asks it then.
+    // An agent without these settings would trust the system's authorities, but it is never used in that case.
     this.#tls = this.#fault === undefined ? tlsOptions(remote, ports.proxyCertificate) : { rejectUnauthorized: true };
     this.#agent = new Agent({
       ...(this.#tls as object),
@@ -93,7 +96,7 @@ export class RemoteServer {
     return this.#registration.remote?.isAvailable === true;
   }
 
-  /** Takes over a registration that leads to the same server in the same way. Returns false for any other. */
+  /** Takes over a registration that leads to the same server with the same settings. Returns false for any other. */
   follow(registration: ApiRegistration): boolean {
     const isSame = registration.remote !== undefined && isDeepStrictEqual(way(registration.remote), way(this.remote));
     if (isSame) this.#registration = registration;
@@ -139,7 +142,7 @@ export class RemoteServer {
     }
   }
 
-  /** Opens a connection for a request that goes on in another protocol. Rejects like {@link RemoteServer.ask}. */
+  /** Opens a connection for a request that switches to another protocol. Rejects like {@link RemoteServer.ask}. */
   async connect(address: ServiceAddress, signal: AbortSignal): Promise<Socket> {
     this.requireUsable();
     signal.throwIfAborted();
@@ -171,7 +174,7 @@ export class RemoteServer {
     }
   }
 
-  /** Cuts idle connections. Requests under way go on. */
+  /** Cuts idle connections. Requests under way continue. */
   dropIdle(): void {
     for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
   }
@@ -220,14 +223,14 @@ export class RemoteServer {
     });
   }
 
-  /** A certificate is for the name of the Service, whatever the address behind it. */
+  /** A certificate is for the name of the Service, whatever the address of its endpoint. */
   #named({ code }: NodeJS.ErrnoException, address: ServiceAddress): ServiceAddress {
     if (code !== 'ERR_TLS_CERT_ALTNAME_INVALID') return address;
     return { host: serviceServerName(this.remote.service), port: address.port };
   }
 }
 
-/** Returns what connections depend on. */
+/** Returns the settings on which connections depend. */
 function way({ service, caBundle, skipsVerification }: RemoteApi): object {
   return { service, caBundle, skipsVerification };
 }
@@ -246,7 +249,7 @@ function tlsOptions(
   return {
     servername: serviceServerName(service),
     rejectUnauthorized: !skipsVerification,
-    // Made once, because reading many authorities takes long, and agents would compare them as text.
+    // The context is made once, because reading many authorities takes long, and because agents would compare them as text.
     secureContext: createSecureContext({ ca: caBundle, cert: own?.cert, key: own?.key }),
     checkServerIdentity: checkCertificateNames,
   };
@@ -257,7 +260,7 @@ function bundleFault({ caBundle, skipsVerification }: RemoteApi): string | undef
   if (caBundle === undefined || skipsVerification) return undefined;
   const blocks = caBundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) return 'unable to load root certificates: unable to parse bytes as PEM block';
-  // Reading a thousand would hold everybody for a second.
+  // Reading a thousand certificates would block all other requests for a second.
   if (blocks.length > maxAuthorities) return `unable to load root certificates: more than ${maxAuthorities} of them`;
   return blocks.some(isCertificate) ? undefined : 'unable to load root certificates: failed to parse certificate';
 }

@@ -1,6 +1,6 @@
-// Reads another API server's OpenAPI v2 document: the paths of its group version, and what they refer to. Documents of
-// several servers may have different definitions of one name; the later one is renamed. Source: kube-openapi
-// aggregator (FilterSpecByPaths, MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters).
+// Reads another API server's OpenAPI v2 document: the paths of its group version and the definitions to which they
+// refer. Documents of several servers may have different definitions of one name; the later one is renamed. Source:
+// kube-openapi aggregator (FilterSpecByPaths, MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters).
 import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -17,9 +17,9 @@ export interface RemoteSwagger {
 const stepNodes = 2000;
 const reference = /^#\/(definitions|parameters)\/(.+)$/;
 
-/** Returns the paths below `root`, with what they refer to. Throws TypeError. */
+/** Returns the paths below `root` with the definitions to which they refer. Throws TypeError. */
 export function* readRemoteSwagger(document: unknown, root: string): SlicedWork<RemoteSwagger> {
-  if (!isJsonObject(document)) throw new TypeError('the document of schemas is no object');
+  if (!isJsonObject(document)) throw new TypeError('the schema document is not an object');
   const all = { definitions: entriesOf(document, 'definitions'), parameters: entriesOf(document, 'parameters') };
   const paths = new Map([...entriesOf(document, 'paths')].filter(([path]) => path.startsWith(`${root}/`)));
   const used = { definitions: new Map<string, Json>(), parameters: new Map<string, Json>() };
@@ -36,7 +36,10 @@ export function* readRemoteSwagger(document: unknown, root: string): SlicedWork<
   return { paths, ...used };
 }
 
-/** Returns the part with the names of others changed where theirs mean something else; shared ones are left out. */
+/**
+ * Returns the part with its names changed where they mean something else in the parts of other servers; shared
+ * definitions are left out.
+ */
 export function* withoutConflicts(part: RemoteSwagger, others: RemoteSwagger): SlicedWork<RemoteSwagger> {
   const definitions = yield* merged('definitions', part.definitions, others.definitions);
   const parameters = yield* merged('parameters', part.parameters, others.parameters);
@@ -77,7 +80,7 @@ function* merged(kind: string, own: Entries, others: Entries): SlicedWork<Merged
   return { added, renamed };
 }
 
-/** Definitions for several group versions differ only in which ones they list. */
+/** Definitions for several group versions differ only in the versions that they list. */
 function isSame(one: Json | undefined, other: Json): boolean {
   return canonical(one) === canonical(other);
 }
@@ -116,8 +119,8 @@ function withRefs(value: unknown, renamed: ReadonlyMap<string, string>): unknown
 
 function entriesOf(document: Json, name: string): Entries {
   const value = document[name] ?? {};
-  if (!isJsonObject(value)) throw new TypeError(`${name} is no object`);
+  if (!isJsonObject(value)) throw new TypeError(`${name} is not an object`);
   const entries = Object.entries(value);
-  if (!entries.every(([, entry]) => isJsonObject(entry))) throw new TypeError(`a member of ${name} is no object`);
+  if (!entries.every(([, entry]) => isJsonObject(entry))) throw new TypeError(`a member of ${name} is not an object`);
   return new Map(entries as [string, Json][]);
 }

@@ -3,20 +3,20 @@
 import type { AuditRecord } from './audit-record.ts';
 
 /**
- * batch: events are sent while requests go on. blocking: an event is sent, or lost, before its request goes on or is
- * answered. blocking-strict: also, a request whose first event is lost is refused.
+ * batch: events are sent while requests proceed. blocking: an event is sent, or lost, before its request proceeds or is
+ * answered. blocking-strict: in addition, a request whose first event is lost is refused.
  */
 export const auditModes = ['batch', 'blocking', 'blocking-strict'] as const;
 /** How a backend takes audit events: while the request waits, before it is answered, or in batches. */
 export type AuditMode = (typeof auditModes)[number];
 
-/** How events gather in the mode batch. Of the other modes, `maxEvents` is the only limit. */
+/** Controls how events are gathered in the mode batch. In the other modes, `maxEvents` is the only limit. */
 export interface AuditBatching {
-  /** Most events that wait or are being sent; further ones are lost. Default 10 000. */
+  /** Maximum number of events that wait or are being sent; further ones are lost. Default 10 000. */
   readonly maxEvents?: number | undefined;
-  /** Most events of a batch. Default 1 for a log, 400 for a webhook. */
+  /** Maximum number of events in a batch. Default 1 for a log, 400 for a webhook. */
   readonly maxBatchEvents?: number | undefined;
-  /** Time that an event waits for others of its batch. Default 0 for a log, 30 s for a webhook. */
+  /** Time for which an event waits for others of its batch. Default 0 for a log, 30 s for a webhook. */
   readonly maxWaitMs?: number | undefined;
   /** Limit on batches. Default 'off' for a log, 10 per second and 15 at once for a webhook. */
   readonly throttle?: AuditThrottle | 'off' | undefined;
@@ -26,11 +26,11 @@ export interface AuditBatching {
 export interface AuditThrottle {
   /** Batches per second in the long run. */
   readonly perSecond: number;
-  /** Batches that may go at once. */
+  /** Number of batches that may be sent at once. */
   readonly burst: number;
 }
 
-/** Limits of what a backend gets. */
+/** Limits on the size of events for a backend. */
 export interface AuditTruncation {
   /** Size of an event in JSON. A larger one loses its objects; one that is still too large is lost. */
   readonly maxEventBytes: number;
@@ -47,8 +47,8 @@ export interface AuditSender {
 }
 
 export interface AuditBackend {
-  /** Resolves when the event's request may go on. False = the event is lost, and the request should be refused. */
+  /** Resolves when the event's request may proceed. False = the event is lost, and the request should be refused. */
   write(record: AuditRecord): Promise<boolean>;
-  /** Sends what waits, as long as the time lasts. */
+  /** Sends the waiting records while the time lasts. */
   close(withinMs: number): Promise<void>;
 }

@@ -19,7 +19,7 @@ import { AuditWebhook, type AuditWebhookOptions } from './audit-webhook.ts';
 import { BlockingBackend } from './blocking-backend.ts';
 import { TruncatingBackend } from './truncating-backend.ts';
 
-/** When events go out, and how large they may be. */
+/** Says when events are sent, and how large they may be. */
 export interface AuditDelivery {
   /** Default blocking for a log, batch for a webhook. */
   readonly mode?: AuditMode | undefined;
@@ -34,11 +34,14 @@ type Ports = 'counts' | 'clock' | 'logger' | 'random';
 export interface AuditBackendsOptions {
   readonly log?: (Omit<AuditLogOptions, Ports> & AuditDelivery) | undefined;
   readonly webhook?: (Omit<AuditWebhookOptions, Ports> & AuditDelivery) | undefined;
-  /** Most bytes of all events that wait or are being sent, for each backend. Default 64 MiB. */
+  /** Maximum number of bytes of all events that wait or are being sent, for each backend. Default 64 MiB. */
   readonly maxWaitingBytes?: number | undefined;
   /** How long {@link AuditBackends.close} waits for the remaining events. Default 10 s. */
   readonly closeTimeoutMs?: number | undefined;
-  /** Largest object in an event, in bytes. A larger one is left out, and the event says so. Default 10 MiB. */
+  /**
+   * Largest object in an event, in bytes. A larger one is left out, and the event says that it is missing. Default 10
+   * MiB.
+   */
   readonly maxObjectBytes?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
@@ -47,9 +50,9 @@ export interface AuditBackendsOptions {
 
 const mebibyte = 1024 * 1024;
 const maxEvents = 10_000;
-/** Batches of a webhook are no larger, whatever the number of their events. */
+/** Maximum size of a webhook's batch, whatever the number of its events. */
 const maxBatchBytes = 10 * mebibyte;
-/** Batches that are posted to a webhook at once. Each may take minutes with its repetitions. */
+/** Number of batches that are posted to a webhook at the same time. Each may take minutes with its repetitions. */
 const maxPosts = 16;
 
 interface BackendDefaults {
@@ -120,7 +123,7 @@ export class AuditBackends {
     this.#counts.rejection();
   }
 
-  /** Resolves when the event's request may go on. False = the event is lost, and the request should be refused. */
+  /** Resolves when the event's request may proceed. False = the event is lost, and the request should be refused. */
   async write(event: AuditEvent): Promise<boolean> {
     this.#counts.event();
     const record = new AuditRecord(event);
@@ -131,7 +134,7 @@ export class AuditBackends {
     return taken.every((isTaken) => isTaken);
   }
 
-  /** Resolves when all waiting events are sent or lost. What hangs does not take longer than the time for it. */
+  /** Resolves when all waiting events are sent or lost. Sends that hang are given up when the time is over. */
   async close(): Promise<void> {
     await Promise.all(this.#backends.map((backend) => backend.close(this.#closeTimeoutMs)));
   }
@@ -165,7 +168,7 @@ export class AuditBackends {
   }
 }
 
-/** An object that is larger than what every backend takes of an event need not be encoded. */
+/** An object that is larger than every backend's limit for an event need not be encoded. */
 function largestObject({ log, webhook, maxObjectBytes = 10 * mebibyte }: AuditBackendsOptions): number {
   const limits = [log, webhook].flatMap((backend) =>
     backend === undefined ? [] : [backend.truncation?.maxEventBytes ?? Number.POSITIVE_INFINITY],

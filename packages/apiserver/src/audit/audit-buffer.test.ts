@@ -7,7 +7,7 @@ import { AuditCounts } from './audit-counts.ts';
 import type { AuditRecord } from './audit-record.ts';
 import { recordOf } from './testing/audit-events.ts';
 
-/** Keeps the batches, and ends each when the test says so. */
+/** Keeps the batches, and ends each one when the test says so. */
 class Sender implements AuditSender {
   readonly batches: string[][] = [];
   readonly releases: (() => void)[] = [];

@@ -1,5 +1,5 @@
-// AuditBuffer gathers events and sends them in batches while requests go on: the mode batch. Made by audit-backends.ts.
-// Source: apiserver plugin/pkg/audit/buffered.
+// AuditBuffer gathers events and sends them in batches while requests proceed: the mode batch. Made by
+// audit-backends.ts. Source: apiserver plugin/pkg/audit/buffered.
 import { type CancelTimer, type Clock, type Logger, silentLogger } from '@kapstan/api';
 import { TokenBucket } from '@kapstan/api/internal';
 import type { AuditBackend, AuditSender, AuditThrottle } from './audit-backend.ts';
@@ -10,12 +10,12 @@ import { EventBudget, type EventBudgetOptions } from './event-budget.ts';
 export interface AuditBufferOptions extends EventBudgetOptions {
   readonly sender: AuditSender;
   readonly maxBatchEvents: number;
-  /** A single longer event is a batch of its own. */
+  /** A single event that is longer forms its own batch. */
   readonly maxBatchBytes: number;
-  /** Time that an event waits for others of its batch. */
+  /** Time for which an event waits for others of its batch. */
   readonly maxWaitMs: number;
   readonly throttle: AuditThrottle | 'off';
-  /** Most batches that are being sent at once. */
+  /** Maximum number of batches that are being sent at the same time. */
   readonly maxSends: number;
   readonly counts: AuditCounts;
   readonly clock: Clock;
@@ -55,7 +55,10 @@ export class AuditBuffer implements AuditBackend {
     return true;
   }
 
-  /** Hands the waiting events to the sender in time, and closes it. Events that it does not take are lost. */
+  /**
+   * Hands the waiting events to the sender while the time lasts, and closes it. Events that the sender does not take
+   * are lost.
+   */
   async close(withinMs: number): Promise<void> {
     const { clock, sender } = this.#options;
     const startedAtMs = clock.monotonicNow();
@@ -86,7 +89,7 @@ export class AuditBuffer implements AuditBackend {
     this.#isFull = true;
   }
 
-  /** Sends all batches that may go now. What is left waits for time, for a token or for the end of a batch. */
+  /** Sends all batches that may be sent now. The rest waits for time, for a token or for the end of a batch. */
   #advance(): void {
     const { maxBatchEvents, maxSends } = this.#options;
     while (this.#waiting.length >= maxBatchEvents || this.#due > 0) {

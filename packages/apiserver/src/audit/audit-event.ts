@@ -1,5 +1,5 @@
-// AuditEvent: what is recorded of a request at one stage, and its two forms as a line. Made by audit-trail.ts, written
-// by audit-record.ts. Source: apiserver apis/audit/v1/types.go, pkg/audit/format.go (1.36).
+// AuditEvent is the record of a request at one stage, in two forms as a line. Made by audit-trail.ts, written by
+// audit-record.ts. Source: apiserver apis/audit/v1/types.go, pkg/audit/format.go (1.36).
 
 import { type Status, stringifyJson } from '@kapstan/api';
 import { formatMicroTime, parseJsonInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
@@ -103,7 +103,7 @@ export function* recordInSlices(value: unknown, managedFields: 'kept' | 'omitted
   return yield* stringifyInSlices(managedFields === 'kept' ? value : withoutManagedFields(value));
 }
 
-/** Does what {@link recordInSlices} does, from bytes that are JSON. */
+/** Does what {@link recordInSlices} does, with bytes that are already JSON. */
 export function* recordJsonInSlices(bytes: Uint8Array, managedFields: 'kept' | 'omitted'): SlicedWork<RecordedObject> {
   const text = Buffer.from(bytes).toString().trim();
   if (managedFields === 'kept' && !text.includes('\n')) return text;

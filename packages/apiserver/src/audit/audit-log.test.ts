@@ -6,7 +6,7 @@ import type { AuditEvent } from './audit-event.ts';
 import type { AuditLogFormat, AuditLogTarget } from './audit-log.ts';
 import { auditEvent } from './testing/audit-events.ts';
 
-/** Keeps what is written, unless it is broken. */
+/** Keeps the written bytes, unless it is broken. */
 class Memory implements AuditLogTarget {
   readonly pieces: string[] = [];
   isBroken = false;

@@ -27,7 +27,7 @@ export interface AuditLogOptions {
   readonly logger?: Logger | undefined;
 }
 
-/** Bytes of lines written at once, unless a single line is longer. The smallest file can hold as many. */
+/** Number of bytes of lines written at once, unless a single line is longer. The smallest log file can hold as many. */
 const batchBytes = 1024 * 1024;
 
 interface WaitingLine {

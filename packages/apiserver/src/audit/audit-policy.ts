@@ -42,7 +42,7 @@ export interface AuditedResources {
   readonly resourceNames?: readonly string[];
 }
 
-/** How much is recorded of one request. */
+/** The extent to which one request is recorded. */
 export interface AuditDecision {
   readonly level: AuditLevel;
   readonly omitStages: ReadonlySet<AuditStage>;

@@ -2,7 +2,7 @@
 import { type AuditEvent, formatJsonEvent, formatLegacyEvent } from './audit-event.ts';
 import { isAtLeast } from './audit-policy.ts';
 
-/** What the item of an EventList lacks in comparison with an event on its own. */
+/** The members that an event has on its own but not as an item of an EventList. */
 const ownType = Buffer.from('{"kind":"Event","apiVersion":"audit.k8s.io/v1",');
 const opening = Buffer.from('{');
 
@@ -46,7 +46,7 @@ export class AuditRecord {
     return isAtLeast(this.#event.level, 'Request');
   }
 
-  /** Returns the event without its objects, and with the annotation that says so. */
+  /** Returns the event without its objects, and with the annotation that marks this. */
   truncated(): AuditRecord {
     this.#truncated ??= new AuditRecord({
       ...this.#event,

@@ -1,5 +1,5 @@
-// AuditTrail collects what is recorded of one request, stage by stage. http/request/request-audit.ts begins it, the
-// handlers of http/ fill it, audit-backends.ts sends it. Source: apiserver pkg/audit/{request,context}.go,
+// AuditTrail collects the record of one request, stage by stage. http/request/request-audit.ts begins it, the handlers
+// of http/ fill it, audit-backends.ts sends it. Source: apiserver pkg/audit/{request,context}.go,
 // endpoints/filters/audit.go (1.36).
 import type { Clock, KubernetesObject, Status } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';
@@ -17,7 +17,7 @@ import {
 import { type AuditDecision, type AuditStage, isAtLeast } from './audit-policy.ts';
 import { truncatedAnnotation } from './audit-record.ts';
 
-/** The request as it came. */
+/** The request as it arrived. */
 type AuditedStart = Pick<
   AuditEvent,
   'auditId' | 'requestUri' | 'verb' | 'user' | 'sourceIps' | 'userAgent' | 'objectRef' | 'receivedMs'
@@ -32,7 +32,7 @@ export interface AuditTrailOptions {
   readonly isLongRunning: boolean;
 }
 
-/** The last event of a slower request says where the time was spent. */
+/** Requests slower than this have the time of each step in their last event. */
 const slowMs = 500;
 
 export class AuditTrail {
@@ -74,13 +74,13 @@ export class AuditTrail {
     return this.#options.backends.maxObjectBytes;
   }
 
-  /** Records the first event. Resolves to false when that failed and the request should not go on. */
+  /** Records the first event. Resolves to false when that failed and the request should not proceed. */
   async receive(): Promise<boolean> {
     this.#write('RequestReceived', this.#options.start.receivedMs);
     return this.#recorded ?? true;
   }
 
-  /** Settles when the answer may go on, because its events so far are recorded or lost. Undefined = at once. */
+  /** Settles when the answer may be sent, because its events so far are recorded or lost. Undefined = at once. */
   get recorded(): Promise<unknown> | undefined {
     return this.#recorded;
   }
@@ -127,7 +127,7 @@ export class AuditTrail {
     if (this.keepsResponse) this.#response = recordInSlices(value, this.#managedFields);
   }
 
-  /** Records an answer given as JSON bytes, which is no Status. */
+  /** Records an answer given as JSON bytes that are not a Status. */
   respondJson(bytes: Uint8Array): void {
     if (!this.keepsResponse) return;
     if (bytes.length > this.maxObjectBytes) this.truncate();

@@ -67,11 +67,11 @@ export class AuditWebhook implements AuditSender {
       try {
         if (attempt > 1) await delay(this.#clock, delays.next(), signal);
         signal.throwIfAborted();
-        // Encoded for each attempt: events wait longer than they are sent.
+        // The events are encoded for each attempt, because they wait far longer than they are sent, and their encoded form takes memory.
         await this.#options.target.post(eventList(records), signal);
         return this.#recover();
       } catch (error) {
-        // The last answer of the webhook says more than that the server stops.
+        // The webhook's last answer is more informative than the stop of the server.
         failure = signal.aborted ? (failure ?? error) : error;
         if (signal.aborted) break;
       }

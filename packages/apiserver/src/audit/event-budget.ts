@@ -16,7 +16,7 @@ export class EventBudget {
     this.#options = options;
   }
 
-  /** Returns false, and takes nothing, when the record is too much. */
+  /** Takes the record into the budget. Returns false, and takes nothing, when there is no room for it. */
   take({ json }: AuditRecord): boolean {
     const { maxEvents, maxBytes } = this.#options;
     if (this.#events >= maxEvents || this.#bytes + json.length > maxBytes) return false;

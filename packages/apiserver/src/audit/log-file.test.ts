@@ -129,7 +129,7 @@ describe('the file of the audit log', () => {
     await open();
     await file?.append(Buffer.from('one\n'));
     truncateSync(path());
-    // A write of no bytes does not even reach the system, as if that had refused it.
+    // A write of no bytes does not even reach the system, so it counts as a refusal.
     const refused = { length: 4 } as Uint8Array;
     await expect(file?.append(refused)).rejects.toThrow('argument must be of type');
     await file?.append(Buffer.from('two\n'));

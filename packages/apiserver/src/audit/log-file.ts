@@ -13,7 +13,7 @@ export interface AuditLogFileOptions {
   readonly maxMebibytes?: number | undefined;
   /** Number of backups kept. 0 = all. Default 100. */
   readonly maxBackups?: number | undefined;
-  /** How long backups are kept, in days. 0 = forever. Default 366. */
+  /** Number of days for which backups are kept. 0 = forever. Default 366. */
   readonly maxDays?: number | undefined;
   readonly clock: Clock;
 }
@@ -121,14 +121,14 @@ export class AuditLogFile {
     this.#open = undefined;
     try {
       const status = await file.handle.stat();
-      // A pipe cannot be truncated, and a file that somebody else has truncated meanwhile must not grow.
+      // A pipe cannot be truncated, and a file that somebody else has truncated must not grow again.
       if (status.isFile()) await file.handle.truncate(Math.min(status.size, file.size));
     } finally {
       await file.handle.close();
     }
   }
 
-  /** Returns the name of a backup, with its time: "audit-2026-11-21T12-20-35.037.log" beside the file. */
+  /** Returns the name of a backup, with its time: "audit-2026-11-21T12-20-35.037.log" in the folder of the file. */
   async #backupPath(): Promise<string> {
     const { path, clock } = this.#options;
     const { dir, name, ext } = parse(path);
@@ -163,7 +163,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Returns when a backup was made, or NaN for other files. */
+/** Returns the time of a backup, or NaN for other files. */
 function backupTime(path: string, file: string): number {
   const { name, ext } = parse(path);
   if (!file.startsWith(`${name}-`) || !file.endsWith(ext)) return Number.NaN;

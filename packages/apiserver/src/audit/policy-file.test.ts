@@ -65,7 +65,7 @@ rules:
     expect(warning).toMatch(/^strict decoding error: /);
   });
 
-  // The texts are those of kube-apiserver 1.36.3.
+  // The texts come from kube-apiserver 1.36.3.
   it.each([
     ['', 'unknown group version field audit.k8s.io/__internal, Kind=Policy in policy'],
     [

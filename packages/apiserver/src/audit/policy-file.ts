@@ -20,17 +20,17 @@ import { type AuditedResources, type AuditPolicy, type AuditRule, auditLevels, a
 
 export interface AuditPolicyFile {
   readonly policy: AuditPolicy;
-  /** Names unknown and repeated fields, which are ignored; undefined when there are none. */
+  /** Names the unknown and repeated fields, which are ignored; undefined when there are none. */
   readonly warning: string | undefined;
 }
 
-/** The kind of a file that names none. */
+/** The kind of a file that does not name one. */
 const assumed = { group: 'audit.k8s.io', version: '__internal', kind: 'Policy' };
 const apiVersion = 'audit.k8s.io/v1';
 /** Other kinds that are registered in the group. */
 const otherKinds: ReadonlySet<string> = new Set([auditEventKind, `${auditEventKind}List`, 'PolicyList']);
 
-/** Parses the file. Throws an Error that says what is wrong, and where. */
+/** Parses the file. Throws an Error that describes the fault and its place. */
 export function parseAuditPolicy(text: string): AuditPolicyFile {
   const strict = new StrictErrors();
   const policy = decodePolicy(text, strict);

@@ -19,7 +19,7 @@ export class TruncatingBackend implements AuditBackend {
     this.#options = options;
   }
 
-  /** An event that is dropped refuses no request, not even in the strict mode. */
+  /** A dropped event refuses no request, not even in the strict mode. */
   async write(record: AuditRecord): Promise<boolean> {
     const { backend, maxEventBytes, counts, logger = silentLogger } = this.#options;
     const isLarge = record.json.length > maxEventBytes && record.hasObjects;

@@ -4,7 +4,7 @@ import { firstDecision, type MaybePromise } from '../registry/definition/first-d
 import type { RequestContext, UserInfo } from '../registry/definition/request-context.ts';
 import type { ForwardedHeaders, RequestHeaderOptions } from './request-header-names.ts';
 
-/** Takes what authenticators have to add to the answer (warnings) and to the audit log (annotations). */
+/** Receives additions of authenticators to the answer (warnings) and to the audit log (annotations). */
 export type AuthenticationRemarks = Pick<RequestContext, 'warn' | 'annotate'>;
 
 /** The credentials of a request. */
@@ -15,11 +15,11 @@ export interface Credentials {
   readonly webSocketProtocols?: readonly string[] | undefined;
   /** Subject of a client certificate that is valid now and signed by a known authority. */
   readonly certificate?: CertificateSubject;
-  /** The headers of a request whose client certificate is that of a front proxy. */
+  /** The headers of a request whose client certificate belongs to a front proxy. */
   readonly forwarded?: ForwardedHeaders | undefined;
-  /** Why a client certificate that was sent cannot be trusted. */
+  /** The reason why a client certificate that was sent cannot be trusted. */
   readonly certificateError?: string;
-  /** The decoded path of the request. Absent = none of {@link AuthenticationOptions.anonymousPaths}. */
+  /** The decoded path of the request. Absent = a path that is not in {@link AuthenticationOptions.anonymousPaths}. */
   readonly path?: string | undefined;
   /** Absent = remarks are dropped. */
   readonly remarks?: AuthenticationRemarks;
@@ -38,7 +38,7 @@ export interface CertificateSubject {
 /** The user; "none" when the request has no credentials of this kind, "invalid" when they are wrong. */
 export type AuthenticationResult = UserInfo | 'none' | 'invalid';
 
-/** Tells who sends a request, by its credentials. */
+/** Finds the sender of a request by its credentials. */
 export interface Authenticator {
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult>;
 }
@@ -55,8 +55,8 @@ export interface AuthenticationOptions {
   /** Authenticators in the order in which they are asked; the first user counts. */
   readonly authenticators: readonly Authenticator[];
   /**
-   * Front proxies that may say in headers who asks, such as a main API server before this one. They are asked before
-   * all authenticators. Default none.
+   * Front proxies that may name the user in headers, such as a main API server in front of this one. They are consulted
+   * before all authenticators. Default none.
    */
   readonly requestHeader?: RequestHeaderOptions | undefined;
   /** True = requests without credentials are system:anonymous; false = they are refused. Default true. */

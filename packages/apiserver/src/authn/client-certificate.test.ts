@@ -1,4 +1,4 @@
-// Client certificates over real TLS: the users that they name, and the ones that Go's verification accepts.
+// Tests client certificates over real TLS: the users that they name, and the ones that Go's verification accepts.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { get as httpsGet } from 'node:https';
@@ -64,7 +64,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Self-signed if no issuer is given. */
+/** Returns a certificate, which is self-signed if no issuer is given. */
 async function issue({ subject, extensions = [], notAfter = '2100-01-01' }: Wanted, issuer?: Issued): Promise<Issued> {
   const keys = (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as CryptoKeyPair;
   const certificate = await X509CertificateGenerator.create(

@@ -10,12 +10,12 @@ import type { RequestHeaderOptions } from './request-header-names.ts';
 
 export interface ClientCertificatesOptions {
   readonly authorities: ClientAuthorities;
-  /** Front proxies, whose authorities are others. Undefined = there are none. */
+  /** Front proxies, which have their own authorities. Undefined = there are none. */
   readonly frontProxies: Pick<RequestHeaderOptions, 'clientCa' | 'allowedNames'> | undefined;
   readonly clock: Clock;
 }
 
-/** Whose certificates are believed, in PEM. */
+/** Authorities whose certificates are accepted, in PEM. */
 export interface CertificateAuthorities {
   readonly clients: ClientAuthorities;
   /** Undefined = there are no front proxies. */
@@ -30,7 +30,7 @@ interface Seen {
   readonly validToMs: number;
 }
 
-/** Faults of a chain that leads to no authority. Its authority may have been added since the handshake. */
+/** Faults of a chain that does not lead to an authority. The authority may have been added since the handshake. */
 const faultsOfTrust: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -77,7 +77,7 @@ export class ClientCertificates {
     return seen.credentials;
   }
 
-  /** True when the connection's certificate is valid now and that of a front proxy. */
+  /** True when the connection's certificate is valid now and belongs to a front proxy. */
   isFrontProxy(socket: TLSSocket | undefined): boolean {
     const seen = this.#of(socket);
     return seen?.isFrontProxy === true && seen.validToMs >= this.#clock.now();
@@ -108,8 +108,8 @@ export class ClientCertificates {
   }
 
   /**
-   * The TLS layer trusts the authorities of clients and of front proxies alike, so the chain says whose this is: a front
-   * proxy's certificate must not make a user of its common name.
+   * The TLS layer trusts the authorities of clients and of front proxies alike, so the chain has to show which kind this is: the common
+   * name of a front proxy's certificate must not become a user.
    */
   #isOfClient(socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
     if (socket.authorized && this.#frontProxies === undefined && !this.#hasChanged) return true;
@@ -128,7 +128,7 @@ export class ClientCertificates {
     return isTrustedForClients(rawChainOf(certificate), authorities, this.#clock.now());
   }
 
-  /** OpenSSL checks the purpose before signatures and times, so after that fault everything else is checked again. */
+  /** OpenSSL checks the purpose before signatures and times, so everything else is checked again after that fault. */
   #isJudgedAgain(fault: string): boolean {
     return fault === 'INVALID_PURPOSE' || (this.#hasChanged && faultsOfTrust.has(fault));
   }

@@ -1,6 +1,6 @@
-// Verifies client certificates as Go's crypto/x509 does: "any" extended key usage is good for clients, and neither the
-// key usage of the client's own certificate counts nor whether it is an authority. Used by client-certificate.ts where
-// OpenSSL refuses a certificate for its purpose. Source: Go crypto/x509 verify.go (buildChains, checkChainForKeyUsage).
+// Verifies client certificates as Go's crypto/x509 does: "any" extended key usage allows clients, and for the client's
+// own certificate neither its key usage nor being an authority matters. Used by client-certificate.ts where OpenSSL
+// refuses a certificate because of its purpose. Source: Go crypto/x509 verify.go (buildChains, checkChainForKeyUsage).
 import { X509Certificate } from 'node:crypto';
 import { parseTime } from '@kapstan/api';
 
@@ -9,7 +9,7 @@ export type ClientAuthorities = string | Uint8Array | readonly (string | Uint8Ar
 
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 const anyUsage = '2.5.29.37.0';
-/** Most signature checks of one verification. Source: maxChainSignatureChecks. */
+/** Maximum number of signature checks in one verification. Source: maxChainSignatureChecks. */
 const maxSignatureChecks = 100;
 
 const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
@@ -28,7 +28,7 @@ export function readAuthorities(authorities: ClientAuthorities): readonly X509Ce
 
 /**
  * True when a chain leads from the first certificate, over others that were sent, to an authority, and each certificate
- * in it is valid now and good for clients. `sent`: in DER, the client's own first.
+ * in it is valid now and may be used by clients. `sent`: in DER, the client's own first.
  */
 export function isTrustedForClients(
   sent: readonly Uint8Array[],

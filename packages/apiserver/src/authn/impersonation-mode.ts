@@ -1,7 +1,7 @@
 // ImpersonationMode: one way in which a requester may act as someone else, with the permissions it needs. Four modes
-// also limit what is done meanwhile (verbs "impersonate:<mode>" and "impersonate-on:<mode>:<verb>"); the old one allows
-// everything (verb "impersonate"). impersonator.ts tries them in turn. Source: filters/impersonation/mode.go (KEP
-// 5284).
+// also limit the actions while impersonating (verbs "impersonate:<mode>" and "impersonate-on:<mode>:<verb>"); the old
+// one allows everything (verb "impersonate"). impersonator.ts tries them in turn. Source: filters/impersonation/mode.go
+// (KEP 5284).
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { AuthorizationAttributes } from '../authz/authorizer.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
@@ -10,7 +10,7 @@ import type { WantedUser } from './impersonation.ts';
 export interface ImpersonationMode {
   /** Undefined = the old mode, without limits. */
   readonly constraint: 'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info' | undefined;
-  /** Returns whether the mode is meant for such a user at all. */
+  /** Returns whether the mode is intended for such a user at all. */
   fits(wanted: WantedUser, requester: UserInfo): boolean;
   /** Returns the attributes to ask the authorizer for instead of the given ones. Absent = the given ones. */
   asks?(attributes: AuthorizationAttributes): AuthorizationAttributes;

@@ -27,14 +27,14 @@ const listConfigMaps = (user: UserInfo): AuthorizationAttributes => {
   return { type: 'resource', user, verb: 'list', namespace: 'ns', ...resource };
 };
 
-/** Returns "verb group/resource/subresource/name", the form in which the tests write what is allowed. */
+/** Returns "verb group/resource/subresource/name", the form in which the tests list the allowed requests. */
 function textOf(asked: AuthorizationAttributes): string {
   if (asked.type === 'path') return `${asked.verb} ${asked.path}`;
   const { verb, group, namespace, resource, subresource, name } = asked;
   return `${verb} ${[group, namespace, resource, subresource, name].join('/')}`;
 }
 
-/** Allows requests that begin with one of these texts, and records what it was asked. */
+/** Allows requests that begin with one of these texts, and records the questions. */
 function allowing(allowed: readonly string[]): Authorizer & { readonly asked: AuthorizationAttributes[] } {
   const asked: AuthorizationAttributes[] = [];
   return {

@@ -1,5 +1,5 @@
-// Impersonator lets a requester act as the user in the headers if the authorizer allows every part of it in one of the
-// modes of impersonation-mode.ts. Source: filters/impersonation/constrained_impersonation.go, mode.go.
+// Impersonator lets a requester act as the user in the headers if, in one of the modes of impersonation-mode.ts, the
+// authorizer allows every part of that user. Source: filters/impersonation/constrained_impersonation.go, mode.go.
 
 import { type Clock, isForbidden, systemClock } from '@kapstan/api';
 import { dnsSubdomainErrors, type FieldError, formatFieldErrors, invalidField } from '@kapstan/api/errors';
@@ -19,7 +19,7 @@ import { accountNamed, type ImpersonationMode, impersonationModes, nodeNamed } f
 
 /** Number of users whose last successful mode is remembered; that mode is tried first. */
 const rememberedUsers = 10_000;
-/** With this many groups or extras, the impersonator first asks for all at once, under the name "*". */
+/** Number of groups or extras from which the impersonator first asks for all at once, under the name "*". */
 const many = 4;
 
 const authentication = { group: 'authentication.k8s.io', version: 'v1' } as const;
@@ -229,7 +229,7 @@ function userOf({ name, uid, groups: wanted, extra }: WantedUser, { constraint }
   };
 }
 
-/** Returns why the modes with a constraint refuse these extras. */
+/** Returns the reason why the modes with a constraint refuse these extras. */
 function extraFault(extra: WantedUser['extra']): string | undefined {
   for (const [key, values] of extra) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed';

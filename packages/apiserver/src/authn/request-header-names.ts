@@ -1,11 +1,11 @@
-// The headers in which a front proxy says who asks, and whom to believe them. Read by request-header.ts, which makes a
-// user of them, and by the proxy of aggregated API servers, which takes them from clients. Source: apiserver
-// authentication/request/headerrequest.
+// The headers in which a front proxy names the user, and the proxies that are trusted. Read by request-header.ts, which
+// turns them into a user, and by the proxy of aggregated API servers, which removes them from clients' requests.
+// Source: apiserver authentication/request/headerrequest.
 import type { ClientAuthorities } from './client-verification.ts';
 
-/** Names of the headers in which a proxy in front of this server says who asks, and which proxies may. */
+/** Names of the headers in which a proxy in front of this server names the user, and the proxies that may do so. */
 export interface RequestHeaderOptions {
-  /** Certificates of the authorities that sign those of front proxies, in PEM. */
+  /** Certificates of the authorities that sign certificates of front proxies, in PEM. */
   readonly clientCa: ClientAuthorities;
   /** Common names of front proxies. Empty = every certificate of the authorities. Default empty. */
   readonly allowedNames?: readonly string[] | undefined;
@@ -13,7 +13,7 @@ export interface RequestHeaderOptions {
   readonly usernameHeaders?: readonly string[] | undefined;
   /** The first that is set counts. Default X-Remote-Uid. */
   readonly uidHeaders?: readonly string[] | undefined;
-  /** All count. Default X-Remote-Group. */
+  /** All of these headers count. Default X-Remote-Group. */
   readonly groupHeaders?: readonly string[] | undefined;
   /** Default X-Remote-Extra-. */
   readonly extraHeaderPrefixes?: readonly string[] | undefined;

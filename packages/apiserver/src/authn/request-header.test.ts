@@ -1,4 +1,5 @@
-// Identities that a front proxy tells in headers, over real TLS: whom they are believed, and what nobody may say.
+// Tests identities that a front proxy sends in headers, over real TLS: which proxies are trusted, and which headers are
+// ignored.
 import { get as httpsGet } from 'node:https';
 import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -46,7 +47,7 @@ async function serve(options: Partial<RequestHeaderOptions> = {}, clock?: Virtua
   });
 }
 
-/** Returns the status of a request, and who it was for the server. */
+/** Returns the status of a request, and its user as seen by the server. */
 function ask(headers: Readonly<Record<string, string | string[]>>, own?: Pair): Promise<readonly [number, UserInfo?]> {
   user = undefined;
   const options = { ca: serving.cert, agent: false as const, ...own, headers };

@@ -1,5 +1,5 @@
-// Takes the user from headers that a front proxy sets, such as a main API server before an aggregated one. The proxy
-// proves itself by a client certificate, see client-certificate.ts. Source: apiserver
+// Takes the user from headers that a front proxy sets, such as a main API server in front of an aggregated one. The
+// proxy proves itself by a client certificate, see client-certificate.ts. Source: apiserver
 // authentication/request/headerrequest.
 import type { Authenticator } from './authenticator.ts';
 import type { RequestHeaderNames } from './request-header-names.ts';
@@ -51,7 +51,7 @@ function extraOf(headers: readonly Header[], prefixes: readonly string[]): Reado
   return Object.fromEntries(extra);
 }
 
-/** A key that cannot be unescaped is taken as it is. */
+/** A key that cannot be unescaped is used unchanged. */
 function unescapeKey(key: string): string {
   if (/%(?![0-9a-f]{2})/.test(key)) return key;
   const bytes = key.replace(/%([0-9a-f]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

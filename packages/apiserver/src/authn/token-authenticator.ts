@@ -11,15 +11,15 @@ import {
 import { withClaimsRead } from './token-claims.ts';
 
 /**
- * The user with the matching audiences if accepted; "unknown" = a token of another authenticator; `error` = its own
- * token, but invalid.
+ * The user with the matching audiences if accepted; "unknown" = a token of another authenticator; `error` = an invalid
+ * token of this one.
  */
 export type TokenResult =
   | {
       readonly type: 'accepted';
       readonly user: UserInfo;
       readonly audiences: readonly string[];
-      /** When the token expires, in milliseconds since 1970. Absent = it does not say. */
+      /** The time when the token expires, in milliseconds since 1970. Absent = unknown. */
       readonly untilMs?: number | undefined;
     }
   | { readonly type: 'unknown' }
@@ -27,7 +27,7 @@ export type TokenResult =
 
 type KnownTokenResult = Exclude<TokenResult, { readonly type: 'unknown' }>;
 
-/** Tells whose a token is. */
+/** Finds the user of a token. */
 export interface TokenAuthenticator {
   /** `audiences`: the token must be valid for at least one of them. */
   authenticateToken(

@@ -1,4 +1,4 @@
-// The claims of a JSON Web Token before anybody has checked its signature: they say who should look at it. A long token is read in
+// The claims of a JSON Web Token before its signature is checked. They decide which authenticator checks it. A long token is read in
 // slices, once for all authenticators. Used by jwt/ and by the tokens of service accounts.
 import { ExactNumber } from '@kapstan/api';
 import { isJsonObject, JsonSyntaxError, type SlicedWork } from '@kapstan/api/internal';
@@ -17,7 +17,7 @@ interface LongToken {
   readers: number;
 }
 
-/** Long tokens that somebody is asked about. */
+/** Long tokens that are being checked. */
 const longTokens = new Map<string, LongToken>();
 
 /** Returns the claims of a token in compact form; undefined for another text. */

@@ -34,7 +34,7 @@ export function webSocketAuthenticator(options: TokenAuthenticationOptions): Aut
   };
 }
 
-/** Decodes base64url without padding. Returns undefined for other text and for bytes that are no UTF-8. */
+/** Decodes base64url without padding. Returns undefined for other text and for bytes that are not UTF-8. */
 function decodeToken(text: string): string | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return undefined;
   const bytes = Buffer.from(text, 'base64url');

@@ -35,7 +35,7 @@ interface ReviewedTerm {
   readonly values?: readonly string[] | undefined;
 }
 
-/** What an authorizer answers to a review. */
+/** The authorizer's answer to a review. */
 export interface ReviewStatus {
   readonly allowed: boolean;
   readonly denied: boolean;
@@ -88,7 +88,7 @@ const operators: Partial<Record<LabelRequirement['operator'], string>> = {
   '!': 'DoesNotExist',
 };
 
-/** An operator that reviews do not have is left out: the review is then about more objects, never about fewer. */
+/** An operator that reviews do not have is left out, so the review is then about more objects, never about fewer. */
 function labelTerm({ key, operator, values }: LabelRequirement): readonly ReviewedTerm[] {
   const known = operators[operator];
   return known === undefined ? [] : [{ key, operator: known, values: values.length === 0 ? undefined : values }];

@@ -1,5 +1,5 @@
-// The Authorizer of --authorization-mode=ABAC: policies of a file, one for each line, that name a user or a group and what
-// they may do. The file is read once, at the start. Source: pkg/auth/authorizer/abac.
+// The Authorizer of --authorization-mode=ABAC: policies of a file, one per line, that name a user or a group and their rights. The file is
+// read once, at the start. Source: pkg/auth/authorizer/abac.
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { AttributePolicy } from './attribute-policy.ts';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from './authorizer.ts';

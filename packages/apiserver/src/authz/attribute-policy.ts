@@ -16,7 +16,7 @@ export interface AttributePolicy {
   readonly apiGroup: string;
   readonly resource: string;
   readonly namespace: string;
-  /** A star at the end stands for any rest. */
+  /** A star at the end matches any rest. */
   readonly nonResourcePath: string;
 }
 
@@ -69,7 +69,9 @@ interface ParsedLine {
 
 const group = 'abac.authorization.kubernetes.io';
 
-/** A line without a version or kind, or with unknown ones, is read again as the old form, whose errors are then told. */
+/**
+ * A line without a version or kind, or with unknown ones, is read again in the old form, whose errors are then reported.
+ */
 function parseLine(line: string): ParsedLine {
   const strict = new StrictErrors();
   const mediaType = line.trimStart().startsWith('{') ? 'application/json' : 'application/yaml';
@@ -109,13 +111,13 @@ const none: AttributePolicy = {
   nonResourcePath: '',
 };
 
-/** A star means everybody who has been authenticated. */
+/** A star matches all authenticated users. */
 function forAllUsers(policy: AttributePolicy): AttributePolicy {
   const isForAll = policy.user === '*' || policy.group === '*';
   return isForAll ? { ...policy, user: '', group: allUsers } : policy;
 }
 
-/** In the old form whatever is absent matches everything. */
+/** In the old form, every absent field matches everything. */
 function oldPolicy({
   user = '',
   group = '',

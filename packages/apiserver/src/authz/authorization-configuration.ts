@@ -79,7 +79,7 @@ interface AuthorizerFields {
   readonly webhook?: WebhookFields | null;
 }
 
-/** Returns the authorizers in their order. Throws an Error that says what is wrong with the text. */
+/** Returns the authorizers in their order. Throws an Error that describes the fault of the text. */
 export function parseAuthorizationConfiguration(text: string): readonly AuthorizerConfiguration[] {
   if (text === '') return [];
   try {

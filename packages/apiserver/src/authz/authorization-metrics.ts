@@ -1,4 +1,4 @@
-// AuthorizationMetrics counts decisions of authorizers, calls of their webhooks and what match conditions cost, under
+// AuthorizationMetrics counts decisions of authorizers, calls of their webhooks and the cost of match conditions, under
 // kube-apiserver's names. Source: apiserver pkg/authorization/metrics, pkg/authorization/cel/metrics.go,
 // plugin/pkg/authorizer/webhook/metrics.
 import {
@@ -35,7 +35,7 @@ export class AuthorizationMetrics {
   readonly #conditionErrors = new NumberSeries();
   readonly #exclusions = new NumberSeries();
   readonly #conditionSeconds: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(conditionBuckets));
-  /** Wraps an authorizer so that its decisions are counted. No opinion is no decision. */
+  /** Wraps an authorizer so that its decisions are counted. "No opinion" does not count as a decision. */
   counted(type: string, name: string, authorizer: Authorizer): Authorizer {
     const counterOf = (decision: string): Count =>
       this.#decisions.of(`${type} ${name} ${decision}`, () => ({ decision, name, type }));
@@ -65,7 +65,7 @@ export class AuthorizationMetrics {
     this.#callSeconds.of(`${name} ${result}`, () => ({ name, result })).observe(durationMs / 1000);
   }
 
-  /** Counts a request that goes on although its webhook failed. */
+  /** Counts a request that continues although its webhook failed. */
   onFailOpen(name: string, result: WebhookResult): void {
     this.#failOpen.add({ name, result });
   }

@@ -12,9 +12,12 @@ const webhookType = 'Webhook';
 export interface AuthorizationRulesPorts {
   /** Types that the server knows. */
   readonly types: readonly string[];
-  /** Returns why a file cannot be used: "must be a regular file", "error loading file: …"; undefined = it can. */
+  /**
+   * Returns the reason why a file cannot be used: "must be a regular file", "error loading file: …"; undefined = it
+   * can.
+   */
   readonly faultOfFile: (path: string) => string | undefined;
-  /** Types that must be listed, because they were when the server started. Default none. */
+  /** Types that must be listed, because they were listed when the server started. Default none. */
   readonly required?: ReadonlySet<string>;
 }
 

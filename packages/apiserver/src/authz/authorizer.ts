@@ -8,7 +8,7 @@ import { type FieldRequirement, goQuote, type LabelRequirement } from '@kapstan/
 import type { MaybePromise } from '../registry/definition/first-decision.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 
-/** What an authorizer decides on: who wants to do what, to which resource or path. */
+/** The subject of a decision: a user, an action, and a resource or path. */
 export type AuthorizationAttributes =
   | {
       readonly type: 'resource';
@@ -33,7 +33,7 @@ export interface SelectorTerms<T> {
    * decides about more objects than requested, never about fewer.
    */
   readonly requirements: readonly T[];
-  /** Why some terms, or the whole selector, could not be read. */
+  /** The reason why some terms, or the whole selector, could not be read. */
   readonly error?: Error;
 }
 
@@ -42,7 +42,9 @@ export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny' | 'noOpinion';
   /** Reason for the decision, shown to the client in a refusal. "" = no reason. */
   readonly reason: string;
-  /** Why it could not be decided properly. A request that is not allowed and has an error is answered with 500. */
+  /**
+   * The reason why there was no proper decision. A request that is not allowed and has an error is answered with 500.
+   */
   readonly error?: Error | undefined;
 }
 
@@ -75,7 +77,7 @@ export interface Authorizer {
   rulesFor?(user: UserInfo, namespace: string): MaybePromise<UserRules>;
 }
 
-/** No rules, and no others are hidden. */
+/** There are no rules, and none are hidden. */
 const noRules: UserRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
 
 /** The rules of a user who may do everything. */
@@ -91,7 +93,7 @@ export const alwaysAllow: Authorizer = {
   rulesFor: () => allRules,
 };
 
-/** Has no opinion on anything, and says so. Source: authorizerfactory.NewAlwaysDenyAuthorizer. */
+/** Has no opinion on any request, and gives this as the reason. Source: authorizerfactory.NewAlwaysDenyAuthorizer. */
 export const alwaysDeny: Authorizer = {
   authorize: () => ({ decision: 'noOpinion', reason: 'Everything is forbidden.' }),
   rulesFor: () => noRules,
@@ -112,7 +114,7 @@ export function forbiddenError(attributes: AuthorizationAttributes, reason: stri
   return forbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
 }
 
-/** Returns who may not do what and, if the authorizer gives one, the reason. */
+/** Returns a text that names the user, the forbidden action and, if the authorizer gives one, the reason. */
 export function refusalText(attributes: AuthorizationAttributes, reason: string): string {
   const message = withoutMarkup(forbiddenMessage(attributes));
   return reason === '' ? message : `${message}: ${reason}`;

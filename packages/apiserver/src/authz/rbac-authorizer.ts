@@ -1,6 +1,6 @@
-// The Authorizer of --authorization-mode=RBAC: it allows what is granted and has no opinion on anything else. Grants
-// come through the port RuleSource, from stored roles and bindings or from a list in the program (rule-list.ts).
-// Source: plugin/pkg/auth/authorizer/rbac.
+// The Authorizer of --authorization-mode=RBAC: it allows granted requests and has no opinion on others. Grants come
+// through the port RuleSource, from stored roles and bindings or from a list in the program (rule-list.ts). Source:
+// plugin/pkg/auth/authorizer/rbac.
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { Authorizer, UserRules } from './authorizer.ts';
 import { type Rule, ruleAllows } from './rule-matching.ts';
@@ -10,9 +10,12 @@ export type Grant =
   | { readonly rules: readonly Rule[]; source(): string; readonly error?: undefined }
   | { readonly error: string };
 
-/** Where the rules of RBAC come from. */
+/** The source of the rules of RBAC. */
 export interface RuleSource {
-  /** Yields what the user is granted in the cluster, then in the namespace ("" = none). Called for every request. */
+  /**
+   * Yields the rules that grant rights to the user in the cluster, then in the namespace ("" = none). Called for every
+   * request.
+   */
   grantsOf(user: UserInfo, namespace: string): Iterable<Grant>;
 }
 

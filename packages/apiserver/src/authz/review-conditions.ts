@@ -1,4 +1,4 @@
-// ReviewConditions: the expressions that say which requests reach an authorization webhook. They see the request as a
+// ReviewConditions: the expressions that select the requests for an authorization webhook. They see the request as a
 // review of access. Source: apiserver pkg/authorization/cel.
 import { aggregateTexts } from '@kapstan/api/errors';
 import {
@@ -17,7 +17,7 @@ import {
 import type { MaybePromise } from '../registry/definition/first-decision.ts';
 import type { ReviewSpec } from './access-review.ts';
 
-/** Why a text is no condition, in kube-apiserver's words. */
+/** The reason why a text is not a condition, in kube-apiserver's words. */
 export class ConditionFault {
   readonly detail: string;
   /** True = the text is an expression, of which no program can be made. */
@@ -62,7 +62,7 @@ const structs: Readonly<Record<string, Fields>> = {
 
 let environment: Environment | undefined;
 
-/** Made when the first condition is compiled, because most servers have none. */
+/** Returns the environment, which is made when the first condition is compiled, because most servers have none. */
 function conditionEnvironment(): Environment {
   environment ??= storedExpressions().extend({
     variables: new Map([['request', structType('kubernetes.SubjectAccessReviewSpec')]]),
@@ -122,14 +122,17 @@ export class ReviewConditions {
     });
   }
 
-  /** Returns whether all hold. The first that is false ends it; errors count if none is. Usually answers at once. */
+  /**
+   * Returns whether all conditions hold. The first false one ends the evaluation; errors count if none is false.
+   * Usually returns without a promise.
+   */
   match(spec: ReviewSpec): MaybePromise<ConditionResult> {
     const variables = { request: describeReview(spec) };
     const errors: string[] = [];
     for (const [index, condition] of this.#conditions.entries()) {
       const work = condition.evaluateInSlices(variables);
       const step = work.next();
-      // A long one goes on in later turns, and so do those after it.
+      // A long condition continues in later turns, together with those after it.
       if (step.done !== true) return this.#matchInTurns(index, { variables, errors });
       if (isDecisive(condition, step.value, errors)) return 'differs';
     }
@@ -158,7 +161,7 @@ function resultOf(errors: readonly string[]): ConditionResult {
   return errors.length === 0 ? 'matches' : { error: new Error(aggregateTexts(errors)) };
 }
 
-/** All texts are present, also empty ones, so that conditions need no `has`. Source: convertObjectToUnstructured. */
+/** All texts are present, even empty ones, so that conditions need no `has`. Source: convertObjectToUnstructured. */
 function describeReview({ resourceAttributes, nonResourceAttributes, ...who }: ReviewSpec): object {
   const { user = '', groups = [], uid = '', extra = {} } = who;
   const review: Record<string, unknown> = { user, groups, uid, extra };

@@ -1,5 +1,4 @@
-// RuleList: the RuleSource of a server without stored roles and bindings. The program passes it as a list of who may do
-// what.
+// RuleList: the RuleSource of a server without stored roles and bindings. The program passes the rules as a list.
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { Grant, RuleSource } from './rbac-authorizer.ts';
 import type { Rule } from './rule-matching.ts';

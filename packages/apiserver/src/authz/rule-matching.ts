@@ -5,7 +5,7 @@ import type { AuthorizationAttributes } from './authorizer.ts';
 export interface Rule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
-  /** For example "widgets", "widgets/status"; "*" stands for any resource or subresource. */
+  /** For example "widgets", "widgets/status"; "*" matches any resource or subresource. */
   readonly resources?: readonly string[];
   /** Absent or empty = every name. */
   readonly resourceNames?: readonly string[];

@@ -11,7 +11,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   return new UnionAuthorizer(authorizers);
 }
 
-/** What authorizers without an opinion said. */
+/** Reasons given by authorizers without an opinion. */
 interface Heard {
   readonly reasons: string[];
   readonly errors: Error[];

@@ -1,6 +1,5 @@
-// WebhookAuthorizer asks a webhook who may do what. It keeps answers for some time, asks once for requests that ask the same
-// at the same time, and tries again after passing failures. A kept answer is given at once, without a promise. Source:
-// apiserver plugin/pkg/authorizer/webhook.
+// WebhookAuthorizer asks a webhook about rights. It caches answers for some time, asks once for simultaneous equal requests, and tries
+// again after transient failures. A cached answer is given at once, without a promise. Source: apiserver plugin/pkg/authorizer/webhook.
 import { createHash } from 'node:crypto';
 import type { Clock, Logger } from '@kapstan/api';
 import { KeptAnswers } from '../peer/kept-answers.ts';
@@ -14,10 +13,10 @@ import type { ConditionResult, ReviewConditions } from './review-conditions.ts';
 
 export interface WebhookAuthorizerOptions {
   readonly name: string;
-  /** How long answers count, in milliseconds; 0 = they are not kept. */
+  /** Time for which answers count, in milliseconds; 0 = they are not kept. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
-  /** What it decides when the webhook, or a condition, fails. A call for which there is no room is denied in any case. */
+  /** The decision when the webhook, or a condition, fails. A call for which there is no room is denied in any case. */
   readonly onError: 'noOpinion' | 'deny';
   /** Requests for which a condition is false do not reach the webhook. Undefined = all reach it. */
   readonly conditions: ReviewConditions | undefined;
@@ -34,12 +33,12 @@ export interface WebhookAuthorizerOptions {
 const maxAnswers = 8192;
 /** Longer questions are kept as hashes, so that users with many groups take no more memory than others. */
 const longestKey = 512;
-/** Length of everything that a sender chooses, from which on answers are not kept. */
+/** Length of the client-chosen parts of a question from which answers are not kept. */
 const longestKept = 10_000;
 
 const withoutOpinion: AuthorizationDecision = { decision: 'noOpinion', reason: '' };
 
-/** Asks a webhook what users may do, by SubjectAccessReview, and remembers its answers for a time. */
+/** Asks a webhook about users' permissions, by SubjectAccessReview, and caches its answers for some time. */
 export class WebhookAuthorizer implements Authorizer {
   readonly #options: WebhookAuthorizerOptions;
   readonly #answers: KeptAnswers<ReviewStatus>;
@@ -59,7 +58,7 @@ export class WebhookAuthorizer implements Authorizer {
     return this.#refused(matched) ?? this.#decide(spec, attributes);
   }
 
-  /** Nobody can list what a webhook allows. */
+  /** The rights that a webhook grants cannot be listed. */
   rulesFor(): UserRules {
     const evaluationError = 'webhook authorizer does not support user rule resolution';
     return { resourceRules: [], nonResourceRules: [], incomplete: true, evaluationError };

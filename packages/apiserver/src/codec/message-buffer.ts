@@ -14,7 +14,7 @@ export class MessageBuffer {
     return this.#bytes.length - this.#at;
   }
 
-  /** Returns a copy of what was written and empties the buffer. */
+  /** Returns a copy of the written bytes and empties the buffer. */
   take(): Uint8Array {
     const bytes = Uint8Array.prototype.slice.call(this.#bytes, this.#at);
     this.clear();
@@ -43,7 +43,7 @@ export class MessageBuffer {
     this.#bytes.write(text, this.#at, 'utf8');
   }
 
-  /** Writes a whole number; negative ones as 64 bits in two's complement. */
+  /** Writes an integer; negative ones as 64 bits in two's complement. */
   varint(value: number | bigint): void {
     if (typeof value === 'bigint' || value < 0 || value > Number.MAX_SAFE_INTEGER) {
       this.#bigVarint(BigInt.asUintN(64, BigInt(value)));

@@ -1,5 +1,5 @@
 // Encodes objects from their JSON form to protobuf messages, as kube-apiserver does: fields in rising order, scalars
-// that are no pointers even when zero, maps sorted by key. protobuf-decoder.ts does the inverse.
+// that are not pointers even when zero, maps sorted by key. protobuf-decoder.ts does the inverse.
 
 import { ExactNumber, parseTime } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -72,8 +72,8 @@ function writeFields(buffer: MessageBuffer, message: Message, value: unknown): v
   }
   const object = isJsonObject(value) ? value : noMembers;
   const { places } = message;
-  // Most fields of a struct are not set, so this looks at the members that exist, then makes one pass in the order of
-  // the wire.
+  // Most fields of a struct are not set, so this code first looks at the existing members, then makes one pass in wire
+  // order.
   const values: unknown[] = new Array(fields.length);
   for (const name of Object.keys(object)) {
     const place = places.get(name);
@@ -123,7 +123,7 @@ function writeMap(buffer: MessageBuffer, field: MessageField, value: Record<stri
   for (let i = keys.length - 1; i >= 0; i--) {
     const key = keys[i] as string;
     const end = buffer.size;
-    // The keys are own ones, so `__proto__` needs no special case.
+    // Only own keys are read, so `__proto__` needs no special case.
     const item = value[key];
     if (item !== null || entry.type !== 'bytes') writeSingle(buffer, entry, item);
     writeText(buffer, 0x0a, key);
@@ -177,7 +177,7 @@ function writeBytes(buffer: MessageBuffer, tag: number, bytes: Uint8Array): void
 
 function integerOf(value: unknown): number | bigint {
   if (Number.isSafeInteger(value)) return value as number;
-  // We take the digits that the number prints, which are those that were read; the double may hold another integer.
+  // The printed digits are the digits that were read, so they are used; the double may hold another integer.
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(String(value));
   if (value instanceof ExactNumber) return BigInt(value.text);
   if (value === undefined || value === null) return 0;

@@ -28,7 +28,7 @@ export function envelopeEncoder(types: ApiTypes, kind: GroupVersionKind): (objec
   return (object) => encodeFramed(message, object, frame);
 }
 
-/** Returns an envelope up to the length of its message, and what follows the message. */
+/** Returns an envelope up to the length of its message, and the bytes that follow the message. */
 function envelopeOf(kind: GroupVersionKind): MessageFrame {
   const type = new ProtobufWriter();
   type.message(1, () => {
@@ -68,7 +68,7 @@ export function watchFrame(type: string, enveloped: Uint8Array): Uint8Array {
 /** Parts that an envelope may contain. */
 export interface EnvelopeContent {
   readonly types: ApiTypes;
-  /** The kind of an envelope that names none. */
+  /** The kind of an envelope that does not name one. */
   readonly expected: GroupVersionKind;
 }
 

@@ -19,7 +19,7 @@ export class ProtobufWriter {
     this.varint(field * 8 + type);
   }
 
-  /** Writes a whole number; negative ones as 64 bits in two's complement. */
+  /** Writes an integer; negative ones as 64 bits in two's complement. */
   varint(value: number | bigint): void {
     if (typeof value === 'bigint' || value < 0 || value > Number.MAX_SAFE_INTEGER) {
       this.#bigVarint(BigInt.asUintN(64, BigInt(value)));

@@ -1,5 +1,5 @@
 // The codecs of stored values by media type, and the choice of one for each resource. Values are recognised by their
-// first bytes, so a store may hold every type. Handed to ResourceStack; @kapstan/storage has the port.
+// first bytes, so a store may hold every type. Passed to ResourceStack; @kapstan/storage has the port.
 
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import {
@@ -38,7 +38,7 @@ export function isStorageMediaType(text: string): text is StorageMediaType {
 type ObjectCodec = Codec<UnstructuredObject>;
 
 export interface StoredKind {
-  /** Types with the messages of the kind in all its versions. Default: none, as for custom resources. */
+  /** Decoders for the messages of the kind in all its versions. Default: none, as for custom resources. */
   readonly types?: ApiTypes | undefined;
   readonly upgrades?: ResourceDefinition['upgrades'] | undefined;
 }
@@ -113,7 +113,7 @@ export function storageCodecOf(definition: ResourceDefinition, options: Resource
   const mediaType = isAlwaysJson ? 'application/json' : options.mediaType;
   const codec = storageCodec(mediaType, kind, { types: definition.schema.types, upgrades: definition.upgrades });
   if (!options.isShared) return codec;
-  // Sorting needs all members at once, so there is no form in slices.
+  // Sorting needs all members at once, so there is no sliced version.
   if (definition.isCustom === true) return { ...codec, encode: encodeSorted, encodeInSlices: wholeOf(encodeSorted) };
   // An object that is converted when it is read gets its defaults there.
   return definition.convert === undefined ? withDefaults(codec, definition) : codec;

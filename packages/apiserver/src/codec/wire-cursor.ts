@@ -1,5 +1,5 @@
 // WireCursor reads the wire format of protocol buffers in place, from start to end of one buffer. protobuf-decoder.ts
-// knows what the fields mean.
+// knows the meaning of the fields.
 
 const maxVarintBytes = 10;
 
@@ -60,8 +60,8 @@ export class WireCursor {
   /** Reads UTF-8 up to `end`. Throws TypeError for other bytes. */
   text(end: number): string {
     const text = this.bytes.toString(undefined, this.at, end);
-    // The replacement character may be part of the text or stand for bytes that are no UTF-8. The strict decoder, which
-    // costs more, decides.
+    // The replacement character may be part of the text or stand for bytes that are not UTF-8. The strict decoder,
+    // which is slower, decides.
     if (text.includes('\ufffd')) strictTexts.decode(this.bytes.subarray(this.at, end));
     this.at = end;
     return text;

@@ -18,7 +18,7 @@ export interface WireFormat {
 export const jsonFormat: WireFormat = { name: 'json', mediaType: 'application/json', canStream: true };
 export const yamlFormat: WireFormat = { name: 'yaml', mediaType: 'application/yaml', canStream: false };
 
-/** For built-in kinds only; metadata is the only other shape it has. */
+/** This format is for built-in kinds only; metadata is the only other shape it supports. */
 export const protobufFormat: WireFormat = { name: 'protobuf', mediaType: protobufMediaType, canStream: true };
 
 /** The formats in kube-apiserver's order; the first is the default. */

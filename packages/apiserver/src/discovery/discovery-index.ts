@@ -11,7 +11,7 @@ export interface VersionEntry {
   readonly version: string;
   /** The resources by name. */
   readonly resources: readonly ResourceDefinition[];
-  /** What another API server says about its resources, where that serves the version. */
+  /** The resources that another API server reports, where that server serves the version. */
   readonly remote: RemoteDiscovery | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface GroupEntry {
 }
 
 export interface DiscoverySnapshot {
-  /** Which states of catalog and registrations it shows. */
+  /** Identifies the states of the catalog and the registrations that the index shows. */
   readonly generation: string;
   /** The groups in the order served; the core group is "". */
   readonly groups: ReadonlyMap<string, GroupEntry>;
@@ -94,7 +94,7 @@ export class DiscoveryIndex {
     };
   }
 
-  /** Until a server was asked, its version is shown without resources. */
+  /** Until a server has been asked, its version is shown without resources. */
   #remoteOf(group: string, version: string): RemoteDiscovery | undefined {
     const name = `${version}.${group}`;
     if (this.#registrations?.serverOf(name) === undefined) return undefined;
@@ -132,7 +132,7 @@ function parseVersion(text: string): { stage: number; major: number; minor: numb
   return { stage, major: Number(match[1]), minor: Number(match[3] ?? 0) };
 }
 
-/** Comes after every place that a definition can name. */
+/** A place after every place that a definition can name. */
 const lastPlace = Number.MAX_SAFE_INTEGER;
 
 /** Returns the first place that one of the definitions names. */

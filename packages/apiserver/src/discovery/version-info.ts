@@ -1,7 +1,7 @@
 // The answer of /version. Clients read major and minor to know the server's abilities; gitVersion names the program.
 // Source: apimachinery version.Info (1.36).
 
-/** What /version answers. */
+/** The answer of /version. */
 export interface VersionInfo {
   readonly major: string;
   readonly minor: string;

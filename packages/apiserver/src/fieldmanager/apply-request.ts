@@ -1,5 +1,5 @@
-// Handles application/apply-patch+yaml: the body of one server-side apply is read once and applied as often as the
-// update loop asks. Called by http/. Source: apiserver handlers applyPatcher.
+// Handles application/apply-patch+yaml. The body of a server-side apply is read once and applied as often as the update
+// loop requires. Called by http/. Source: apiserver handlers applyPatcher.
 
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
@@ -13,13 +13,13 @@ import type { ApplyCall, FieldManager } from './field-manager.ts';
 
 export const applyMediaType = 'application/apply-patch+yaml';
 
-/** Makes the applied object from the present one without changing that; undefined = there is none. */
+/** Makes the applied object from the present one without changing the latter; undefined = there is no present one. */
 export type Applier = (present: DeepReadonly<UnstructuredObject> | undefined) => SlicedWork<UnstructuredObject>;
 
 /**
  * Returns an applier for one request. Its result has no defaults yet and includes its managedFields, so update the
- * store with `managedFields: 'given'`. It throws StatusError: 400 for a body that cannot be read, and what {@link
- * FieldManager.apply} throws. Unknown fields are refused whatever fieldValidation is; repeated keys are not.
+ * store with `managedFields: 'given'`. It throws StatusError: 400 for a body that cannot be read, and the errors of
+ * {@link FieldManager.apply}. Unknown fields are refused whatever fieldValidation is; repeated keys are not.
  */
 export function createApplier(fieldManager: FieldManager, body: Uint8Array, call: ApplierCall): Applier {
   let read: ReadBody | undefined;

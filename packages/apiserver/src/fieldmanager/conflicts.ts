@@ -17,9 +17,9 @@ export interface Conflict {
 /** Conflicts by the id of the manager who owns the fields. */
 export type Conflicts = ReadonlyMap<string, Conflict>;
 
-/** Most conflicts that an answer names. The text has the number of all; each path can be long. */
+/** Maximum number of conflicts that an answer names. The text gives the total number; each path can be long. */
 const maxNamed = 1000;
-/** Most characters of these paths together. */
+/** Maximum number of characters of these paths together. */
 const maxPathLength = 256 * 1024;
 
 /** Returns the 409 that names the conflicts: the first thousand, or fewer if their paths are long. */

@@ -34,7 +34,7 @@ export interface CreatedFieldsOptions {
   readonly zero: JsonObject;
   /** Nobody owns these fields or anything below them. */
   readonly ignored: FieldSet;
-  /** Nobody owns these fields, but what is below them is owned. */
+  /** Nobody owns these fields, but fields below them have owners. */
   readonly unowned: FieldSet;
 }
 
@@ -75,7 +75,7 @@ interface PlaceOptions {
 
 const noSteps: readonly string[] = [];
 
-/** A map or list, and the fields owned in it as far as it was walked. */
+/** A map or list, and the fields owned in it by the time it has been walked. */
 class Place {
   readonly fields: FieldsV1 = {};
   added = 0;
@@ -116,7 +116,7 @@ class Place {
     if (steps.length > membersPerSlice) this.#names = this.#isOwned ? ['.'] : [];
   }
 
-  /** Keeps the names of its fields for those who walk them. */
+  /** Keeps the names of its fields for later walks. */
   rememberNames(): void {
     if (this.#names !== undefined) rememberNames(this.fields, this.#names);
   }

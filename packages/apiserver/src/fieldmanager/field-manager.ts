@@ -51,7 +51,7 @@ import { ConversionError, versionView } from './version-views.ts';
 export interface FieldManagerOptions {
   /** Clock for the times of changes. Default: the system's clock. */
   readonly clock?: Clock;
-  /** Returns another version of the same objects. Default: none, so nobody owns fields in one. */
+  /** Returns another version of the same objects. Default: none, so nobody owns fields in other versions. */
   findVersion?(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
 }
 
@@ -102,8 +102,8 @@ export class FieldManager implements ManagedFieldsTracker {
   }
 
   /**
-   * Records that the updater owns what it changed. A client may send other managedFields than it got; `[{}]` and `[]`
-   * end the tracking of the object. Missing or malformed entries are replaced by the stored object's.
+   * Records that the updater owns the fields that it changed. A client may send other managedFields than it got; `[{}]`
+   * and `[]` end the tracking of the object. Missing or malformed entries are replaced by the stored object's.
    */
   onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void | Promise<void> {
     return runInTurns(this.#onUpdate(next, old, call));
@@ -334,7 +334,7 @@ function* setManagedFields(object: KubernetesObject, managers: Managers): Sliced
   else object.metadata.managedFields = yield* encodeManagedFields(managers);
 }
 
-/** Decodes the merged object into the Go types of a built-in kind; brings a custom resource into form. */
+/** Decodes the merged object into the Go types of a built-in kind; gives a custom resource its canonical form. */
 function* toKind(
   merged: unknown,
   applied: UnstructuredObject,

@@ -35,7 +35,7 @@ interface Step {
   readonly element: PathElement;
   readonly value: unknown;
   readonly node: SchemaNode;
-  /** Whether the step itself is a path of the set: always, or only when nothing is below it. */
+  /** Says whether the step itself is a path of the set: always, or only when the set has nothing below it. */
   readonly isMember: 'always' | 'when whole';
 }
 
@@ -113,8 +113,8 @@ export function* withNamedFields(
 }
 
 /**
- * Returns the set of a manager who owned parts of a value that is atomic by now: it owns the whole. The reverse needs
- * nothing, because a former whole counts as no part. Source: typed/reconcile_schema.go.
+ * Returns the set of a manager that owned parts of a value that has become atomic: it now owns the whole value. The
+ * reverse case needs no change, because a former whole value counts as no part. Source: typed/reconcile_schema.go.
  */
 export function* withAtomicsWhole(set: FieldSet, node: SchemaNode, pace: SlicePace): SlicedWork<FieldSet> {
   let result = set;

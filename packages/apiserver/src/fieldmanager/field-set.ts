@@ -4,8 +4,8 @@ import { runWhole, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api
 import { comparePathElements, type FieldPath, type PathElement } from './path-element.ts';
 
 /**
- * A set of paths. `members` end here, `children` go on; a step can be both. Sets do not change once they are shared:
- * only {@link FieldSet.insert} changes one, while it is built.
+ * A set of paths. Paths end at `members` and continue at `children`; a step can be both. Sets do not change once they
+ * are shared: only {@link FieldSet.insert} changes one, while it is built.
  */
 export class FieldSet {
   readonly members: Set<PathElement> = new Set();
@@ -63,8 +63,8 @@ export class FieldSet {
   }
 
   /**
-   * Returns the union, or the set itself when it has all paths of the other. Costs as much as the other set, and the
-   * places that it adds to.
+   * Returns the union, or the set itself when it has all paths of the other. The cost is proportional to the other set
+   * and the places that it extends.
    */
   *union(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     if (this.isEmpty) return other;
@@ -101,7 +101,7 @@ export class FieldSet {
 
   /**
    * Returns the set without the paths of `other`; paths below them stay. Returns the set itself when it has none of
-   * them. Costs as much as the smaller set, and the places from which something is taken.
+   * them. The cost is proportional to the smaller set and the places from which paths are removed.
    */
   *difference(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     const root = new Draft(this);
@@ -199,7 +199,7 @@ class Draft {
     this.#element = element;
   }
 
-  /** True when a path ends or goes on at a step. */
+  /** True when a path ends or continues at a step. */
   has(element: PathElement): boolean {
     return this.set.members.has(element) || this.set.children.has(element);
   }
@@ -233,7 +233,7 @@ class Draft {
   }
 }
 
-/** A set that is created when it gets its first path, together with the sets above it. */
+/** A set that is only created when it gets its first path, together with the sets above it. */
 class LateSet {
   readonly #above: LateSet | undefined;
   readonly #element: PathElement;
@@ -289,7 +289,9 @@ function* inBoth(a: Elements, b: Elements, pace: SlicePace): SlicedWork<readonly
   return both;
 }
 
-/** Returns the union of many sets, at a cost linear in all of them, because it changes its own set. */
+/**
+ * Returns the union of many sets. The cost is linear in their total size, because the result set is changed in place.
+ */
 export function* unionOf(sets: Iterable<FieldSet>): SlicedWork<FieldSet> {
   const pace = new SlicePace();
   const union = new FieldSet();

@@ -27,7 +27,7 @@ interface Decoding {
   readonly depth: number;
 }
 
-/** Returns canonical FieldsV1: members in order, "." only beside children. */
+/** Returns canonical FieldsV1: members in order, "." only together with children. */
 export function* writeFieldsV1(fieldSet: FieldSet): SlicedWork<Record<string, unknown>> {
   const root: Record<string, unknown> = {};
   const open: Encoding[] = [{ set: fieldSet, fields: root }];

@@ -12,7 +12,9 @@ import { fieldSetOf } from './field-set-from-object.ts';
 /** The only manager that this applies to. */
 export const kubectlManager = 'kubectl';
 const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
-/** Most bytes of all annotations of an object. Source: apimachinery validation.TotalAnnotationSizeLimitB. */
+/**
+ * Maximum number of bytes of all annotations of an object. Source: apimachinery validation.TotalAnnotationSizeLimitB.
+ */
 const maxAnnotationBytes: number = 256 * 1024;
 
 /** Returns the conflicts that remain when the fields in the annotation count as kubectl's own. */
@@ -36,13 +38,13 @@ function* lastAppliedFields(live: unknown, schema: SchemaNode): SlicedWork<Field
   try {
     return yield* fieldSetOf(parseJson(text), schema);
   } catch (error) {
-    // A text that is no configuration allows nothing.
+    // A text that is not a configuration allows nothing.
     if (error instanceof SyntaxError) return new FieldSet();
     throw error;
   }
 }
 
-/** Updates the annotation, if the object has one, to what kubectl applies now. In place. */
+/** Updates the annotation, if the object has one, to the configuration that kubectl applies now. Works in place. */
 export function syncLastApplied(object: Record<string, unknown>, applied: Record<string, unknown>): void {
   const annotations = annotationsOf(object);
   if (!Object.hasOwn(annotations, annotation)) return;

@@ -1,5 +1,5 @@
-// Remembers which applied custom resources lost members when they were brought into form. A kube-apiserver prunes such an object
-// only when it encodes it, so its generation rises although the stored content is the same. Read by strategies of custom resources.
+// Remembers which applied custom resources lost members when they got their canonical form. A kube-apiserver prunes such an object only
+// when it encodes it, so its generation rises although the stored content is the same. Read by strategies of custom resources.
 import { getOwn, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 
 const lossy = new WeakSet<object>();
@@ -32,7 +32,7 @@ function* countIn(value: unknown, pace: SlicePace): SlicedWork<number> {
   return isJsonObject(value) ? yield* countAll(yield* namesInSlices(value), pace, value) : 0;
 }
 
-/** Counts items and what is in them, or the members of these names. */
+/** Counts items with their contents, or the members of these names. */
 function* countAll(items: readonly unknown[], pace: SlicePace, map?: object): SlicedWork<number> {
   let count = items.length;
   for (const item of items) {

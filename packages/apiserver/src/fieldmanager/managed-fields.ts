@@ -122,7 +122,7 @@ function secondsOf({ time }: ManagedSet): number {
   return Number.isNaN(epochMs) ? 0 : Math.floor(epochMs / 1000);
 }
 
-/** Most updaters recorded separately for one object. Source: managedfields.DefaultMaxUpdateManagers. */
+/** Maximum number of updaters recorded separately for one object. Source: managedfields.DefaultMaxUpdateManagers. */
 const maxUpdateManagers = 10;
 
 /** Merges the oldest updaters of a version into one named "ancient-changes" until few enough are left. In place. */
@@ -154,7 +154,7 @@ class Bucket {
    */
   readonly #first: readonly [id: string, set: ManagedSet];
   #parts: FieldSet[] = [];
-  /** The time of the youngest updater in it. */
+  /** The time of the youngest updater in the bucket. */
   #time: string | undefined;
 
   constructor(id: string, set: ManagedSet) {
@@ -168,7 +168,7 @@ class Bucket {
     managers.delete(id);
     this.#parts.push(set.fields);
     this.#time = set.time;
-    // Kubernetes drops a bucket that is not the oldest of its version, because it merges the bucket into itself.
+    // Kubernetes drops a bucket that is not the oldest of its version, because it would merge the bucket into itself.
     if (id === this.#id) this.#parts = [];
   }
 

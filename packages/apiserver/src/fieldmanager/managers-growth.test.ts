@@ -111,7 +111,7 @@ describe('updaters beyond the tenth', () => {
     expect(result[0]?.time).toBe('2020-01-02T03:00:04Z');
   });
 
-  // As in kube-apiserver 1.36, the contents of the bucket are gone.
+  // As in kube-apiserver 1.36, the contents of that bucket are lost.
   it('leave out an older ancient-changes that is not the oldest of its version', () => {
     const oldest = [entry('m0', 0, ['k0']), entry('m1', 1, ['k1']), entry('m2', 2, ['k2'])];
     const result = capped([...oldest, entry('ancient-changes', 3, ['k20']), ...younger]);

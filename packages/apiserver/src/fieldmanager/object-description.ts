@@ -1,4 +1,4 @@
-// How errors name objects and their kinds. Used by field-manager.ts.
+// Formats objects and their kinds for errors. Used by field-manager.ts.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion, type GroupVersionKind, isJsonObject } from '@kapstan/api/internal';
 
@@ -17,7 +17,7 @@ export function describeObject(object: DeepReadonly<UnstructuredObject>, kind: G
   return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatKind(formatApiVersion(kind), kind.kind)}`;
 }
 
-/** Clients may send any value in place of a text. */
+/** Clients may send any value instead of a text. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

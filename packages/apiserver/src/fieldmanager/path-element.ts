@@ -1,5 +1,5 @@
 // One step of a path to a field, as its text in FieldsV1: f:name, k:{"name":"a"}, v:"x", i:0. Used by field-set.ts and
-// all code that walks objects beside their sets.
+// all code that walks objects together with their sets.
 
 import { parseJson, stringifyJson } from '@kapstan/api';
 import { goQuote, isJsonObject } from '@kapstan/api/internal';

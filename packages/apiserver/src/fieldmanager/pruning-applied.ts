@@ -1,5 +1,5 @@
-// Removes what a manager applied last time and no longer applies, unless somebody else owns it. Used by updater.ts.
-// Source: structured-merge-diff merge.Updater prune.
+// Removes fields that a manager applied last time and no longer applies, unless another manager owns them. Used by
+// updater.ts. Source: structured-merge-diff merge.Updater prune.
 import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { type FieldSet, unionOf } from './field-set.ts';
@@ -9,7 +9,7 @@ import { removeItems } from './remove-items.ts';
 import type { VersionViews } from './version-views.ts';
 
 export interface Pruning {
-  /** The managers, with what this manager applies now. */
+  /** The managers, including the new set of the applying manager. */
   readonly managers: Managers;
   /** The manager's last apply, in whatever version. */
   readonly last: ManagedSet | undefined;
@@ -40,7 +40,7 @@ export function* prune(merged: unknown, { managers, last, fields, own, versions 
   return yield* lastShape.back(yield* without(all, gone, lastShape.schema));
 }
 
-/** Converts an object of the own version to another one and back. */
+/** Converts an object between the version of the request and another one. */
 interface Shape {
   readonly schema: SchemaNode;
   show(object: unknown): SlicedWork<unknown>;

@@ -1,5 +1,5 @@
-// Says how a value is owned: as a map, a list or a leaf; as a whole or by its parts. Comparing, merging, removing and
-// validating share this view. Source: structured-merge-diff schema.Atom, for SchemaNodes.
+// Decides how a value is owned: as a map, a list or a leaf; as a whole or by its parts. Comparison, merge, removal and
+// validation share this view. Source: structured-merge-diff schema.Atom, for SchemaNodes.
 import { goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 import { metaTypes } from '../schema/meta-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -48,7 +48,7 @@ function isAssociative(node: SchemaNode): boolean {
 
 const text: SchemaNode = { type: 'string' };
 
-/** True for a name that the schema lists. Its presence alone says nothing about ownership. */
+/** True for a name that the schema lists. Its presence alone does not determine ownership. */
 export function isNamedField(node: SchemaNode, name: string): boolean {
   return namedField(node, name) !== undefined;
 }
@@ -63,8 +63,8 @@ export function memberSchema(node: SchemaNode, name: string): SchemaNode | undef
 }
 
 /**
- * Where a schema keeps unknown fields, so do the schemas in it: ownership counts fields there that pruning removes. Built-in
- * types, such as metadata, have their own rules. Source: schemaconv convert.visitSpec.
+ * Where a schema keeps unknown fields, so do the schemas in it: ownership includes fields there that pruning removes. Built-in types, such
+ * as metadata, have their own rules. Source: schemaconv convert.visitSpec.
  */
 function keepingUnknown(node: SchemaNode): SchemaNode {
   if (node.goType !== undefined) return node;
@@ -92,7 +92,10 @@ function resourceMember(name: string): SchemaNode | undefined {
   return name === 'metadata' ? metaTypes.schema('meta/v1.ObjectMeta') : undefined;
 }
 
-/** Returns the schema of a whole object: structural schemas of custom resources lack what all objects have. */
+/**
+ * Returns the schema of a whole object, because structural schemas of custom resources lack the fields that all objects
+ * have.
+ */
 export function rootSchema(schema: SchemaNode): SchemaNode {
   if (schema.goType !== undefined) return schema;
   const known = customRoots.get(schema);
@@ -131,7 +134,7 @@ function isMapOrList(value: unknown): boolean {
   return Array.isArray(value) || isJsonObject(value);
 }
 
-/** Returns why an item has no path element. */
+/** Returns the reason why an item has no path element. */
 export function itemFault(node: SchemaNode, item: unknown): string {
   if (node.listType === 'set') {
     if (Array.isArray(item)) return 'not supported: associative list with lists as elements';
@@ -148,7 +151,7 @@ function keyedElement(node: SchemaNode, item: Readonly<Record<string, unknown>>)
   const keys = new Map<string, unknown>();
   const names = node.listMapKeys ?? [];
   for (const name of names) {
-    // An item without the key differs from every item with it, null included.
+    // An item without the key differs from every item that has it, even with null.
     const value = Object.hasOwn(item, name) ? item[name] : keyDefault(itemSchema(node), name);
     if (value !== undefined) keys.set(name, value);
   }

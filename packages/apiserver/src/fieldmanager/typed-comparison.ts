@@ -77,7 +77,7 @@ class Place {
     return new Place(pair, this.#above, this.#element);
   }
 
-  /** Records a difference at this place. The root is no path of any set. */
+  /** Records a difference at this place. The root is not a path of any set. */
   report(): void {
     this.#above?.reportBelow(this.#element, this.pair.next);
   }
@@ -87,7 +87,10 @@ class Place {
   }
 }
 
-/** Nested lists compared as a whole before their items are. More levels would make the cost quadratic in the depth. */
+/**
+ * Number of nested lists that are compared as a whole before their items. More levels would make the cost quadratic in
+ * the depth.
+ */
 const maxWholeLists = 8;
 
 /** Maps and lists wait in a list, so that one generator handles every depth. */
@@ -104,8 +107,7 @@ class Comparer {
       if (this.#pace.isDue()) yield;
       const form = formOf(place.pair);
       if (form === 'map') yield* this.#compareMaps(place);
-      // Most lists do not change in an update, and comparing them whole is cheaper than writing the keys of their
-      // items.
+      // Most lists do not change in an update. Comparing them whole is cheaper than writing the keys of their items.
       else if (form === 'list' && place.listsAbove >= maxWholeLists) yield* this.#compareLists(place);
       else if (yield* isSame(place.pair)) continue;
       else if (form === 'list') yield* this.#compareLists(place);
@@ -116,7 +118,7 @@ class Comparer {
     }
   }
 
-  /** Where the schema allows any form, a map comes and goes with its members. Source: compareWalker.compare. */
+  /** Where the schema allows any form, a map exists only through its members. Source: compareWalker.compare. */
   *#compareForms(place: Place): SlicedWork<void> {
     const { old, next, node } = place.pair;
     const was = isJsonObject(old) && ownershipOf(node, old) === 'map';
@@ -191,7 +193,7 @@ class Comparer {
     }
   }
 
-  /** Compares scalars at once. A new value is reported as a whole, with everything in it. */
+  /** Compares scalars at once. A new value is reported as a whole, including everything in it. */
   #compare(above: Place, element: PathElement, pair: Pair): void {
     const { old, next } = pair;
     if (old === undefined) above.reportBelow(element, next);
@@ -203,7 +205,7 @@ class Comparer {
 type Members = Readonly<Record<string, unknown>>;
 const nothing: Members = Object.freeze({});
 
-/** Returns how a pair is compared: by its parts, or as a leaf if the two have no parts in common or none at all. */
+/** Decides how a pair is compared: by its parts, or as a leaf if the two values share no parts or have none. */
 function formOf({ old, next, node }: Pair): AtomKind {
   const form = ownershipOf(node, next ?? old);
   if (form === 'leaf' || ownershipOf(node, old ?? next) !== form) return 'leaf';

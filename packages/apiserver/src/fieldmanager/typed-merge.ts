@@ -79,7 +79,7 @@ interface MergedLists {
   readonly appliedItems: ReadonlyMap<PathElement, readonly unknown[]>;
 }
 
-/** Walks both lists at once: live items keep their places, applied ones their order. */
+/** Walks both lists together: live items keep their places, applied ones their order. */
 class ListMerge {
   readonly #lists: MergedLists;
   readonly #walk: Walk;

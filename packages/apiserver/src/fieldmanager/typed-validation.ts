@@ -1,5 +1,5 @@
-// Checks an object against its schema as far as ownership needs it: known fields, right forms, unique keys. Source:
-// structured-merge-diff typed/validate.go, whose texts clients see in a 500.
+// Checks an object against its schema as far as ownership requires: known fields, correct types, unique keys. Clients
+// see the texts in a 500. Source: structured-merge-diff typed/validate.go.
 
 import { type DeepReadonly, ExactNumber, type UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
@@ -29,8 +29,8 @@ export function* typedFault(
 }
 
 /**
- * Returns false for a custom resource of which a part contradicts the schema, be it one that the endpoint ignores: such
- * an object loses its managers. Source: managedfields UpdateNoErrors.
+ * Returns false for a custom resource if any part contradicts the schema, even a part that the endpoint ignores. Such an
+ * object loses its managers. Source: managedfields UpdateNoErrors.
  */
 export function* isTyped(
   object: DeepReadonly<UnstructuredObject>,
@@ -42,11 +42,11 @@ export function* isTyped(
   return (yield* typedFault(object, rootSchema(schema), { duplicates: 'allow' })) === undefined;
 }
 
-/** Most faults that an answer names: each has a path and a value that can be as long as the request. */
+/** Maximum number of faults that an answer names: each has a path and a value that can be as long as the request. */
 const maxNamed = 1000;
-/** Most characters of all these texts; the one that exceeds it is the last. */
+/** Maximum number of characters of all these texts; the text that exceeds it is the last. */
 const maxTextLength = 64 * 1024;
-/** Most characters of one path or value. */
+/** Maximum number of characters of one path or value. */
 const maxShown = 10_000;
 
 class Faults {
@@ -101,7 +101,7 @@ class Validator {
     for (const name of yield* namesInSlices(value)) {
       if (this.#pace.isDue()) yield;
       const schema = memberSchema(node, name);
-      // Go stops at the first unknown field of a map, in an order of its own.
+      // Go stops at the first unknown field of a map, in its own random order.
       if (schema === undefined && hasUnknown) continue;
       this.#path.push(fieldElement(name));
       if (schema === undefined) this.#fault(() => 'field not declared in schema');
@@ -131,7 +131,7 @@ class Validator {
   }
 
   #scalar(value: unknown, node: SchemaNode): void {
-    // A string of a format accepts any scalar here; decoding and validation look at it later. Source: schemaconv
+    // A string with a format accepts any scalar here; decoding and validation check it later. Source: schemaconv
     // convertPrimitive.
     if (node.type === 'string' && node.format !== undefined && node.format !== '' && node.format !== 'byte') {
       if (typeof value === 'object' && !(value instanceof ExactNumber))

@@ -25,8 +25,8 @@ export interface UpdaterCall {
 }
 
 /**
- * Gives the manager what it added and changed, and takes that from the others. Changes `managers`. Throws
- * ConversionError when the object cannot be shown in a version in which someone owns fields.
+ * Gives the manager the fields that it added and changed, and takes them from the others. Changes `managers`. Throws
+ * ConversionError when the object cannot be converted to a version in which a manager owns fields.
  */
 export function* ownUpdate(managers: Managers, object: unknown, call: UpdaterCall): SlicedWork<void> {
   const { manager } = call;
@@ -37,7 +37,8 @@ export function* ownUpdate(managers: Managers, object: unknown, call: UpdaterCal
   yield* disown(managers, changes, self);
   const taken = yield* changed.difference(unownedFields);
   const own = managers.get(self);
-  // The manager keeps what it changes: a set that has all of it stays the same object, with its encoding.
+  // The manager keeps the fields that it changes. A set that already has all of them stays the same object, with its
+  // encoding.
   const gone = taken === changed ? removed : yield* changes.allIn(manager.apiVersion);
   const fields = yield* (yield* (own?.fields ?? new FieldSet()).difference(gone)).union(taken);
   if (fields.isEmpty) managers.delete(self);
@@ -107,8 +108,8 @@ export interface OwnedApply {
 }
 
 /**
- * Merges `applied` into the live object, removes what the manager applied before and no longer applies, and gives it
- * the fields that it applies. Returns conflicts unless `force` is set; `managers` is then unfinished.
+ * Merges `applied` into the live object, removes fields that the manager applied before and no longer applies, and
+ * gives it the fields that it applies now. Returns conflicts unless `force` is set; `managers` is then unfinished.
  */
 export function* ownApply(
   managers: Managers,
@@ -157,7 +158,7 @@ function* conflictsOf(managers: Managers, changes: Changes, self: string): Slice
   return conflicts;
 }
 
-/** Takes changed and removed fields from all managers but one, and drops managers that own nothing any more. */
+/** Takes changed and removed fields from all managers except one, and drops managers that own nothing any more. */
 function* disown(managers: Managers, changes: Changes, self: string): SlicedWork<void> {
   const pace = new SlicePace();
   for (const [id, set] of managers) {

@@ -1,4 +1,4 @@
-// Shows an object in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
+// Converts an object to the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
 // the definitions of those versions. Source: managedfields versionConverter.
 
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
@@ -25,7 +25,7 @@ export interface VersionViews {
   view(apiVersion: string): VersionView | undefined;
 }
 
-/** The object does not fit a version of its kind. An apply then answers 500; an update gives up the managed fields. */
+/** The object does not fit a version of its kind. An apply then answers 500; an update drops the managed fields. */
 export class ConversionError extends Error {
   override readonly name = 'ConversionError';
 }

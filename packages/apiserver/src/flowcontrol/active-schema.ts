@@ -7,7 +7,7 @@ import type { FlowSchema, FlowTarget, PriorityLevelConfig } from './flow-schema.
 import type { PriorityLevel } from './priority-level.ts';
 import { dealHand, hashFlow } from './shuffle-sharding.ts';
 
-/** Hands kept per schema: dealing one takes some microseconds. */
+/** Number of hands kept per schema, because dealing one takes some microseconds. */
 const maxHands = 4096;
 const noHand: readonly number[] = [];
 const onlyQueue: readonly number[] = [0];
@@ -16,7 +16,7 @@ export class ActiveSchema {
   readonly schema: FlowSchema;
   readonly level: PriorityLevel;
   readonly counts: FlowCounts;
-  /** Hands that were dealt, by what tells flows apart. */
+  /** Hands that were dealt, by flow distinguisher. */
   readonly #hands = new Map<string, readonly number[]>();
   #dealtFor: PriorityLevelConfig['queuing'] = 'none';
 
@@ -26,7 +26,7 @@ export class ActiveSchema {
     this.counts = counts;
   }
 
-  /** Returns what tells the flow of the request from others of the schema; "" where the level has no use for it. */
+  /** Returns the distinguisher of the request's flow within the schema; "" where the level does not use it. */
   distinguisherOf(user: UserInfo, target: FlowTarget): string {
     const { queuing } = this.level.config;
     if (typeof queuing === 'string' || queuing.queues === 1) return '';

@@ -1,9 +1,9 @@
 // Divides the server's seats among the priority levels, as even a share of each level's target as its bounds allow. Pure. Used by
 // seat-limits.ts. Source: util/flowcontrol/conc_alloc.go.
 
-/** A level that gets a part. */
+/** A level that gets a part of the whole. */
 export interface AllocationItem {
-  /** What it could use. At least the lower bound. */
+  /** The amount that the level could use. At least the lower bound. */
   readonly target: number;
   readonly lowerBound: number;
   readonly upperBound: number;
@@ -11,7 +11,7 @@ export interface AllocationItem {
 
 export interface Allocation {
   readonly parts: readonly number[];
-  /** The fraction of its target that a level gets whose bounds do not matter. */
+  /** The fraction of its target that a level gets unless one of its bounds applies. */
   readonly fairFraction: number;
 }
 
@@ -20,7 +20,7 @@ const minTarget = 0.001;
 const tolerance = 1e-7;
 
 /**
- * Returns parts that sum to `sum`: each is `fairFraction` times the target where that lies within the bounds, else the bound. Returns
+ * Returns parts that sum to `sum`: each is `fairFraction` times the target if that lies within the bounds, otherwise the bound. Returns
  * undefined when the bounds allow no such sum.
  */
 export function allocate(sum: number, items: readonly AllocationItem[]): Allocation | undefined {

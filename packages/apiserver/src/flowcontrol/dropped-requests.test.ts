@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DroppedRequests } from './dropped-requests.ts';
 
-/** Refuses so many requests in each second, and returns what Retry-After says after each. */
+/** Refuses this many requests in each second, and returns the Retry-After after each. */
 function refuse(perSecond: readonly number[], begin = 100): number[] {
   const dropped = new DroppedRequests();
   return perSecond.map((count, index) => {

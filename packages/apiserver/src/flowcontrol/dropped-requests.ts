@@ -1,4 +1,4 @@
-// DroppedRequests decides what Retry-After says to the refused requests of a level: more seconds while many are refused. Pure. Used by
+// DroppedRequests decides the Retry-After of the refused requests of a level: it rises while many are refused. It is pure. Used by
 // priority-level.ts. Source: util/flowcontrol/dropped_requests_tracker.go.
 
 /** Source: maxRetryAfter. */
@@ -35,7 +35,7 @@ export class DroppedRequests {
     this.#adjust(second);
   }
 
-  /** Doubles the time when there were many refusals within it, and takes a second off when there were few. */
+  /** Doubles the time when there were many refusals during it, and subtracts a second when there were few. */
   #adjust(second: number): void {
     const seconds = this.#retryAfterSeconds;
     const dropped = this.#history

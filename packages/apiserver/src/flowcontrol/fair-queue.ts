@@ -7,10 +7,10 @@ import { RequestList } from './request-list.ts';
 import type { SeatSeconds } from './seat-seconds.ts';
 import type { WorkEstimate } from './work-estimate.ts';
 
-/** lingering: the request has ended, its seats are still taken. */
+/** lingering: the request has ended, but its seats are still taken. */
 type Phase = 'new' | 'waiting' | 'executing' | 'lingering' | 'ended' | 'refused';
 
-/** A request as it comes in. */
+/** A request on arrival. */
 export interface AskedRequest {
   readonly user: UserInfo;
   readonly target: FlowTarget;
@@ -22,22 +22,22 @@ export class FlowRequest {
   readonly target: FlowTarget;
   readonly user: UserInfo;
   readonly arrivedMs: number;
-  /** Tells the flows of a schema apart: the name of a user or of a namespace. */
+  /** Distinguishes the flows of a schema: the name of a user or of a namespace. */
   distinguisher = '';
   initialSeats = 1;
   finalSeats = 0;
   lingerMs = 0;
-  /** The most seats taken at any time. */
+  /** The largest number of seats that the request takes at any time. */
   maxSeats = 1;
   phase: Phase = 'new';
   /** Undefined where there are no queues. */
   queue: FairQueue | undefined = undefined;
   startedMs = 0;
-  /** What the progress meter showed on arrival. Only meaningful while the request waits. */
+  /** The reading of the progress meter on arrival. It has a meaning only while the request waits. */
   arrivalMeter: SeatSeconds = 0;
   totalWork: SeatSeconds = 0;
   finalWork: SeatSeconds = 0;
-  /** Called once when a request that had to wait starts. */
+  /** Called once when a request that had to wait starts to run. */
   onStart: (() => void) | undefined = undefined;
   previous: FlowRequest | undefined = undefined;
   next: FlowRequest | undefined = undefined;
@@ -63,8 +63,8 @@ export class FairQueue {
   readonly waiting: RequestList<FlowRequest> = new RequestList();
   readonly executing: RequestList<FlowRequest> = new RequestList();
   /**
-   * What the progress meter shows when the oldest waiting request starts in the ideal world, where all queues share the seats evenly.
-   * Source: nextDispatchR.
+   * The reading of the progress meter at which the oldest waiting request would start in the ideal world, where all queues share the seats
+   * evenly. Source: nextDispatchR.
    */
   nextDispatch: SeatSeconds = 0;
   /** Seats of the requests that run or linger. */
@@ -72,14 +72,14 @@ export class FairQueue {
   initialSeatsWaiting = 0;
   seatsWaiting = 0;
   workWaiting: SeatSeconds = 0;
-  /** Place among the queues in which somebody waits; -1 while nobody does. */
+  /** Index among the queues with waiting requests; -1 while none waits. */
   busyIndex = -1;
 
   constructor(index: number) {
     this.index = index;
   }
 
-  /** True while somebody waits or runs: the queue then has a share of the seats. */
+  /** True while a request waits or runs: the queue then has a share of the seats. */
   get isActive(): boolean {
     return this.waiting.length > 0 || this.executing.length > 0;
   }
@@ -99,8 +99,8 @@ export class FairQueue {
   }
 
   /**
-   * Keeps a queue whose requests ended sooner than estimated from falling behind the arrival of the request that waits now: it must not save
-   * up that time for later.
+   * Moves the queue's meter forward to at least the arrival of its waiting request. A queue whose requests ended sooner than estimated must
+   * not save up that time for later.
    */
   boundNextDispatch(): void {
     const oldest = this.waiting.first;

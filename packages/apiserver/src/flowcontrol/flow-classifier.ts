@@ -18,19 +18,22 @@ interface SubjectIndex {
   readonly paths: Candidate[];
 }
 
-/** A rule is filed under each of its resources up to this many entries, else under all; then its own index is looked at. */
+/**
+ * Maximum number of resources under which a rule is filed separately. A rule with more is filed under "all", and its own index is
+ * consulted.
+ */
 const maxEntries = 64;
-/** Rules, subjects and entries between two chances to give way. */
+/** Number of rules, subjects and entries that are read before other work may run. */
 const itemsPerSlice = 256;
 const accountPrefix = 'system:serviceaccount:';
 const noCandidates: readonly Candidate[] = [];
 
 export class FlowClassifier {
-  /** In the order in which they are asked. */
+  /** The schemas in the order in which they are asked. */
   readonly #schemas: readonly FlowSchema[];
   readonly #users = new Map<string, SubjectIndex>();
   readonly #groups = new Map<string, SubjectIndex>();
-  /** All service accounts of a namespace. */
+  /** Schemas for all service accounts of a namespace. */
   readonly #accountNamespaces = new Map<string, SubjectIndex>();
   readonly #everyone: SubjectIndex = newIndex();
 
@@ -38,7 +41,7 @@ export class FlowClassifier {
     this.#schemas = schemas;
   }
 
-  /** Builds the index of schemas that are in the order in which they are asked. */
+  /** Builds the index of schemas, which must be in the order in which they are asked. */
   static *build(schemas: readonly FlowSchema[]): SlicedWork<FlowClassifier> {
     const classifier = new FlowClassifier(schemas);
     for (const [order, { rules }] of schemas.entries()) {
@@ -48,7 +51,7 @@ export class FlowClassifier {
     return classifier;
   }
 
-  /** Returns the first schema that matches, by its place in the list of schemas; -1 when none does. */
+  /** Returns the index of the first matching schema in the list of schemas; -1 when none matches. */
   find(user: UserInfo, target: FlowTarget): number {
     let best = this.#firstOf(this.#everyone, target, this.#schemas.length);
     best = this.#firstOf(this.#users.get(user.name), target, best);
@@ -61,7 +64,7 @@ export class FlowClassifier {
     return best === this.#schemas.length ? -1 : best;
   }
 
-  /** Returns the least order of a candidate that matches, and `best` when none below it does. */
+  /** Returns the lowest order of a matching candidate, or `best` when none is lower. */
   #firstOf(index: SubjectIndex | undefined, target: FlowTarget, best: number): number {
     if (index === undefined) return best;
     if (target.type === 'path') return firstMatch(index.paths, target, best);

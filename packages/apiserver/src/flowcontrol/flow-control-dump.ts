@@ -27,7 +27,7 @@ export function dumpLevels({ levels }: FlowControl): string {
   const rows = sorted(levels).map(({ config, queues, isQuiescing }): Row => {
     const active = [...queues.queues.values()].filter(({ waiting }) => waiting.length > 0).length;
     const { dispatched, refused, cancelled } = queues.totals;
-    // Kubernetes counts none as timed out: a request whose time is over is cancelled.
+    // Kubernetes counts no request as timed out here, because a request whose time is over is cancelled.
     const counts = [queues.waiting, queues.executing, dispatched, refused, 0, cancelled];
     return [config.name, active, queues.isIdle, isQuiescing, ...counts];
   });
@@ -63,9 +63,9 @@ function queueRows({ config: { name, queuing }, queues: { queues } }: PriorityLe
 }
 
 export interface RequestDumpOptions {
-  /** True: also who sent each request, and what it asks for. */
+  /** True = also show the sender of each request and its target. */
   readonly withDetails: boolean;
-  /** What to add to monotonic times to get times of the wall clock, in milliseconds. */
+  /** Offset from monotonic times to wall clock times, in milliseconds. */
   readonly epochMs: number;
 }
 
@@ -125,12 +125,12 @@ function timeText(epochMs: number): string {
   return toDate(epochMs).toISOString();
 }
 
-/** Writes a duration as Go does, for durations below a second: "0s", "5ms", "2.5ms". */
+/** Formats a duration below a second as Go does: "0s", "5ms", "2.5ms". */
 function durationText(ms: number): string {
   return ms === 0 ? '0s' : `${ms}ms`;
 }
 
-/** Aligns the columns as Go's tabwriter does: each is as wide as its longest cell and a blank, at least 8. */
+/** Aligns the columns as Go's tabwriter does: each is one blank wider than its longest cell, and at least 8 wide. */
 function format(rows: readonly Row[]): string {
   const lines = rows.map((row) => row.map((cell, index) => `${cell}${index === row.length - 1 ? '' : ','}`));
   const widths: number[] = [];

@@ -1,4 +1,4 @@
-// The metrics of FlowControl, under Kubernetes' names. Read by http/request/priority-and-fairness.ts when somebody scrapes. Source:
+// The metrics of FlowControl, under Kubernetes' names. Read by http/request/priority-and-fairness.ts on a scrape. Source:
 // util/flowcontrol/metrics/metrics.go.
 import {
   counterFamily,

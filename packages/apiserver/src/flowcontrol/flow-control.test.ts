@@ -165,7 +165,7 @@ describe('a change of the configuration', () => {
     const requests = fill('ann', 3);
     control.configure(configuration([schema('ann')], []));
     expect([come('ann').active.schema.name, control.levels.get('ann')?.isQuiescing]).toEqual(['rest', true]);
-    // It still has its shares.
+    // The level still has its shares.
     expect(current(control)).toEqual({ ann: 1, rest: 1 });
     for (const request of requests) {
       expect(request.phase).toBe('executing');

@@ -1,5 +1,5 @@
 // FlowControl decides when each request runs: it finds the request's flow schema, estimates its seats and hands it to the queues of its
-// level. Asked by http/request/priority-and-fairness.ts. Source: util/flowcontrol/apf_controller.go, apf_filter.go.
+// level. Used by http/request/priority-and-fairness.ts. Source: util/flowcontrol/apf_controller.go, apf_filter.go.
 import { type CancelTimer, type Clock, systemClock } from '@kapstan/api';
 import { runWhole } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
@@ -16,30 +16,36 @@ import { WorkEstimator, type WorkEstimatorPorts } from './work-estimator.ts';
 
 /** Options of {@link FlowControl}. */
 export interface FlowControlOptions extends Omit<WorkEstimatorPorts, 'watches'> {
-  /** Seats of all levels together. At least 1. */
+  /** Total number of seats of all levels. At least 1. */
   readonly seats: number;
-  /** Acts until {@link FlowControl.configure} is called. It must have the level of its fallback. */
+  /**
+   * Configuration that applies until {@link FlowControl.configure} is called. It must contain the level of its
+   * fallback.
+   */
   readonly configuration: FlowConfiguration;
   /** Resource → field by which caches find watches. */
   readonly watchIndexes: ReadonlyMap<string, string>;
   readonly clock: Clock;
   /**
-   * Times the seats that writes hold after their end. Default: the real clock, because they stand for use of the processor, and no request
-   * may wait for a clock that a test has stopped.
+   * Clock for the seats that writes hold after their end. Default: the real clock, because these seats represent processor use, and no
+   * request may wait for a clock that a test has stopped.
    */
   readonly lingerClock?: Clock | undefined;
 }
 
 interface ActingSchemas {
-  /** In the order in which the classifier knows them. */
+  /** The schemas in the order in which the classifier knows them. */
   readonly schemas: readonly ActiveSchema[];
   readonly fallback: ActiveSchema;
   readonly classifier: FlowClassifier;
 }
 
-/** Rules and subjects of a configuration that is taken in one turn: a millisecond or two. */
+/**
+ * Maximum number of rules and subjects of a configuration that is applied in one turn, which takes a millisecond or
+ * two.
+ */
 const smallSize = 2_000;
-/** How often levels lend each other seats anew. Source: borrowingAdjustmentPeriod. */
+/** Interval at which the levels' borrowed seats are computed again. Source: borrowingAdjustmentPeriod. */
 const adjustmentMs = 10_000;
 
 /** Priority and fairness: decides when each request runs, by FlowSchemas and PriorityLevelConfigurations. */
@@ -50,7 +56,7 @@ export class FlowControl {
   readonly #estimator: WorkEstimator;
   readonly watches: WatchTracker;
   readonly inFlight: InFlightRequests;
-  /** Levels of the configuration, and those that still have requests. */
+  /** Levels of the configuration, and removed levels that still have requests. */
   readonly #levels = new Map<string, PriorityLevel>();
   readonly #counts = new Map<string, FlowCounts>();
   #acting: ActingSchemas;
@@ -77,17 +83,17 @@ export class FlowControl {
     return this.#levels;
   }
 
-  /** Counts of the schemas that act, and of those that still have requests. */
+  /** Counts of the configured schemas, and of removed schemas that still have requests. */
   get counts(): Iterable<FlowCounts> {
     return this.#counts.values();
   }
 
-  /** Share of its demand that each level was granted in the last adjustment. */
+  /** Fraction of its demand that each level was granted in the last adjustment. */
   get fairFraction(): number {
     return this.#fairFraction;
   }
 
-  /** Begins to adjust the limits to what levels could use. */
+  /** Begins to adjust the limits to the demand of the levels. */
   start(): void {
     if (this.#isClosed) return;
     this.#cancelAdjustment = this.#clock.setBackgroundTimer(() => {
@@ -104,15 +110,15 @@ export class FlowControl {
   }
 
   /**
-   * Takes another configuration. It acts at once, a large one after some turns. Requests that wait keep their places: a level that is gone
-   * stays until they are through.
+   * Applies another configuration: a small one at once, a large one after some turns. Waiting requests keep their places, and a removed
+   * level stays until its requests have ended.
    */
   configure(configuration: FlowConfiguration): void {
     this.#wanted = configuration;
     if (!this.#isBuilding) this.#build();
   }
 
-  /** Classifies a request and starts, queues or refuses it; its phase says which. */
+  /** Classifies a request and starts, queues or refuses it; its phase shows which. */
   admit(asked: AskedRequest, nowMs: number): ClassifiedRequest {
     const { classifier, schemas, fallback } = this.#acting;
     const active = schemas[classifier.find(asked.user, asked.target)] ?? fallback;
@@ -223,7 +229,7 @@ export class FlowControl {
     return new ActiveSchema(schema, level, counts);
   }
 
-  /** Counts of a schema that is gone are kept as long as it has requests. */
+  /** Counts of a removed schema are kept as long as it has requests. */
   #forgetCounts(schemas: readonly ActiveSchema[]): void {
     const acting = new Set(schemas.map(({ counts }) => counts));
     for (const [key, counts] of this.#counts) if (!acting.has(counts) && !counts.isUsed) this.#counts.delete(key);
@@ -264,7 +270,7 @@ export class FlowControl {
     this.#adjust(nowMs);
   }
 
-  /** Lends and borrows seats by what levels could use since the last time. */
+  /** Lends and borrows seats according to the demand of the levels since the last adjustment. */
   #adjust(nowMs: number): void {
     const levels = [...this.#levels.values()];
     for (const { demand } of levels) demand.endPeriod(nowMs);

@@ -8,7 +8,7 @@ const secondBounds = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
 const watchBounds = [0, 1, 10, 100, 1000, 10_000];
 const seatBounds = [1, 2, 4, 8, 16, 32, 64, 100];
 
-/** Why a request was refused, in the words of apiserver_flowcontrol_rejected_requests_total. */
+/** The reason for a refusal, in the words of apiserver_flowcontrol_rejected_requests_total. */
 export type RefusalReason = 'queue-full' | 'concurrency-limit' | 'time-out';
 
 export class FlowCounts {
@@ -19,7 +19,7 @@ export class FlowCounts {
   executing = 0;
   seatsInUse = 0;
   dispatched = 0;
-  /** How often a request was next and the free seats were too few for it. */
+  /** Number of times that a request was next and there were too few free seats for it. */
   unaccommodated = 0;
   readonly refused: Record<RefusalReason, number> = { 'queue-full': 0, 'concurrency-limit': 0, 'time-out': 0 };
   readonly queueLengths: Histogram = new Histogram(lengthBounds);
@@ -28,9 +28,9 @@ export class FlowCounts {
   /** Waits of requests that were refused. */
   readonly vainWaits: DurationHistogram = new DurationHistogram(secondBounds);
   readonly executions: DurationHistogram = new DurationHistogram(secondBounds);
-  /** How long watches took to begin. */
+  /** Histogram of the time until watches began. */
   readonly watchStarts: DurationHistogram = new DurationHistogram(secondBounds);
-  /** Watches that a write has to be delivered to. */
+  /** Histogram of the number of watches to which a write must be delivered. */
   readonly watches: Histogram = new Histogram(watchBounds);
   readonly seats: Histogram = new Histogram(seatBounds);
 
@@ -39,7 +39,7 @@ export class FlowCounts {
     this.levelName = levelName;
   }
 
-  /** True while a request is under way, whose end will be counted here. */
+  /** True while a request is under way whose end will be counted here. */
   get isUsed(): boolean {
     return this.waiting > 0 || this.executing > 0 || this.seatsInUse > 0;
   }

@@ -1,15 +1,15 @@
-// FlowSchema says which requests belong together and at which priority level they are served; PriorityLevelConfig how many seats a level has
-// and what happens without a free one. Both are handed in. Used by flow-classifier.ts and flow-control.ts. Source: flowcontrol/v1 types.
+// FlowSchema groups requests and names the priority level that serves them. PriorityLevelConfig gives the number of seats of a level and
+// its behaviour when none is free. Both are passed in. Used by flow-classifier.ts and flow-control.ts. Source: flowcontrol/v1 types.
 
-/** Says which requests belong to which priority level, and how they are told apart there. */
+/** Assigns requests to a priority level, and says how their flows are distinguished there. */
 export interface FlowSchema {
   readonly name: string;
   /** "" for a schema that is not stored. */
   readonly uid: string;
-  /** Schemas of a smaller number are asked first; among equal ones the name decides. */
+  /** Schemas with a lower number are asked first; the name decides between equal ones. */
   readonly precedence: number;
   readonly levelName: string;
-  /** What tells the flows of the schema apart. */
+  /** The property by which the flows of the schema are distinguished. */
   readonly distinguisher: 'user' | 'namespace' | 'none';
   readonly rules: readonly FlowRule[];
 }
@@ -21,30 +21,30 @@ export interface FlowRule {
   readonly pathRules: readonly PathFlowRule[];
 }
 
-/** A name "*" stands for all. */
+/** The name "*" matches all names. */
 export type FlowSubject =
   | { readonly type: 'user' | 'group'; readonly name: string }
   | { readonly type: 'serviceAccount'; readonly namespace: string; readonly name: string };
 
-/** A list ["*"] stands for all values. */
+/** The list ["*"] matches all values. */
 export interface ResourceFlowRule {
   readonly verbs: readonly string[];
   readonly groups: readonly string[];
   /** Resources and subresources: "widgets", "widgets/status". */
   readonly resources: readonly string[];
   readonly namespaces: readonly string[];
-  /** Whether requests without a namespace match. */
+  /** True if requests without a namespace match. */
   readonly clusterScope: boolean;
 }
 
 /** The paths of a FlowSchema's rule. */
 export interface PathFlowRule {
   readonly verbs: readonly string[];
-  /** Each matches itself and what is below it, with or without "/*" at its end. */
+  /** Each path matches itself and everything below it if it ends in "/*". */
   readonly paths: readonly string[];
 }
 
-/** How the requests of a level that find no seat wait. */
+/** Controls how requests of a level wait when there is no free seat. */
 export interface Queuing {
   readonly queues: number;
   /** Queues that a flow may use. */
@@ -53,16 +53,16 @@ export interface Queuing {
   readonly queueLengthLimit: number;
 }
 
-/** The share of a priority level, and what becomes of requests that find no room. */
+/** The share of a priority level, and its treatment of requests that find no room. */
 export interface PriorityLevelConfig {
   readonly name: string;
   /** "" for a level that is not stored. */
   readonly uid: string;
   /** Share of the server's seats, relative to the shares of the other levels. */
   readonly shares: number;
-  /** Percentage of its seats that others may borrow. */
+  /** Percentage of its seats that other levels may borrow. */
   readonly lendablePercent: number;
-  /** How much the level may borrow, in percent of its seats. Undefined = no limit. */
+  /** Maximum number of borrowed seats, in percent of its own. Undefined = no limit. */
   readonly borrowingLimitPercent: number | undefined;
   /** 'none': requests without a seat are refused. 'unlimited': every request runs at once. */
   readonly queuing: Queuing | 'none' | 'unlimited';
@@ -70,14 +70,14 @@ export interface PriorityLevelConfig {
 
 /** FlowSchemas and priority levels that hold together. */
 export interface FlowConfiguration {
-  /** In any order. Those whose level is absent match nothing. */
+  /** The order does not matter. Schemas whose level is absent match nothing. */
   readonly schemas: readonly FlowSchema[];
   readonly levels: readonly PriorityLevelConfig[];
-  /** Name of the schema for requests that none matches. */
+  /** Name of the schema for requests that match no other schema. */
   readonly fallback: string;
 }
 
-/** What a request asks for, as far as rules look at it. */
+/** The properties of a request that rules look at. */
 export type FlowTarget =
   | { readonly type: 'path'; readonly verb: string; readonly path: string }
   | {

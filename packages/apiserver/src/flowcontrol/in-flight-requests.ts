@@ -1,5 +1,5 @@
-// InFlightRequests counts the requests that run and wait now, reads and writes apart. Used by flow-control.ts. Source:
-// filters/maxinflight.go (requestWatermark), metrics readWriteConcurrencyGaugeVec.
+// InFlightRequests counts the requests that run and wait now, reads and writes separately. Used by flow-control.ts.
+// Source: filters/maxinflight.go (requestWatermark), metrics readWriteConcurrencyGaugeVec.
 import { TimedRatio } from './timed-ratio.ts';
 
 const bounds = [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1];
@@ -39,7 +39,7 @@ export class InFlightRequests {
     change(this.waiting[kindOf(isMutating)], -1, nowMs);
   }
 
-  /** Sets what the ratios are divided by. */
+  /** Sets the divisors of the ratios. */
   setLimits(limits: { readonly waiting: number; readonly executing: number }, nowMs: number): void {
     for (const kind of ['readOnly', 'mutating'] as const) {
       this.waiting[kind].ratio.setDenominator(Math.max(1, limits.waiting), nowMs);

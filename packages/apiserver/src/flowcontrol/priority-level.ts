@@ -1,4 +1,4 @@
-// PriorityLevel is one level of the acting configuration: its queues, its limits and what is measured of them. Made and configured by
+// PriorityLevel is one level of the acting configuration: its queues, its limits and its measurements. Made and configured by
 // flow-control.ts. Source: apf_controller.go priorityLevelState.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { DroppedRequests } from './dropped-requests.ts';
@@ -38,11 +38,11 @@ export class PriorityLevel {
   readonly #lingering = new Map<FlowRequest, CancelTimer>();
   #config: PriorityLevelConfig;
   limits: SeatLimits = { nominal: 0, min: 0, max: 0 };
-  /** The limit that acts, and what it follows. */
+  /** The current limit, and the smoothed target that it follows. */
   current: CurrentLimit = { current: 0, target: 0 };
   /** Undefined = the level sets no bound. */
   widestRequest: number | undefined;
-  /** True for a level that is no longer configured and goes away with its last request. */
+  /** True for a level that is no longer configured and disappears with its last request. */
   isQuiescing = false;
 
   constructor(config: PriorityLevelConfig, clocks: LevelClocks) {
@@ -74,7 +74,10 @@ export class PriorityLevel {
     return this.#config.queuing === 'unlimited';
   }
 
-  /** Takes a new limit and lets in who now has room. `spare` is the divisor of ratios of a level without seats. */
+  /**
+   * Applies a new limit and starts the requests that now have room. `spare` is the divisor of ratios of a level without
+   * seats.
+   */
   setCurrent(current: CurrentLimit, spare: number, nowMs: number): void {
     const { queuing } = this.#config;
     this.current = current;

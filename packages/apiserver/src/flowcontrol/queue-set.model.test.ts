@@ -1,4 +1,4 @@
-// Random programs over QueueSet: nothing is lost, nothing is over the limit, and no flow falls behind its share.
+// Tests QueueSet with random programs: no request is lost, no limit is exceeded, and no flow falls behind its share.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FlowRequest } from './fair-queue.ts';
@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** The set under test and everything that came to it. */
+/** The queue set under test and all requests that it got. */
 class Program {
   readonly counts = new FlowCounts('s', 'l');
   readonly all: FlowRequest[] = [];
@@ -91,7 +91,7 @@ function check(program: Program): void {
   const { set, counts, limits } = program;
   const [executing, lingering, waiting] = [program.in('executing'), program.in('lingering'), program.in('waiting')];
   const seats = [...executing, ...lingering].reduce((sum, { maxSeats }) => sum + maxSeats, 0);
-  // Nothing is lost: each request is in one phase, and every sum is that of the requests.
+  // No request is lost: each is in one phase, and every total equals the sum over the requests.
   expect(set.executing).toBe(executing.length);
   expect(set.waiting).toBe(waiting.length);
   expect(set.seatsInUse).toBe(seats);
@@ -106,7 +106,7 @@ function check(program: Program): void {
     const oldest = queue.waiting.first;
     if (oldest !== undefined) expect(queue.nextDispatch).toBeGreaterThanOrEqual(oldest.arrivalMeter);
   }
-  // Nobody waits in vain: if all seats are free, nobody waits.
+  // No request waits in vain: if all seats are free, none waits.
   if (seats === 0 && limits.limit > 0) expect(waiting).toEqual([]);
 }
 
@@ -121,7 +121,7 @@ describe('random programs of requests', () => {
           program.run(taken);
           check(program);
         }
-        // In the end everybody who waits runs.
+        // In the end every waiting request runs.
         while (!program.set.isIdle || program.in('lingering').length > 0) {
           program.nowMs += 5;
           for (const request of program.in('lingering')) program.set.release(request, program.nowMs);
@@ -171,11 +171,11 @@ describe('random programs of requests', () => {
 
 interface Load {
   readonly limit: number;
-  /** Requests that each flow keeps waiting, and how long each of its requests runs. */
+  /** The number of requests that each flow keeps waiting, and the duration of each of its requests. */
   readonly flows: readonly { readonly backlog: number; readonly ms: number }[];
 }
 
-/** Runs flows that are never out of requests, each in its own queue, and compares the seat-milliseconds that they got. */
+/** Runs flows that never run out of requests, each in its own queue, and compares the seat-milliseconds that they got. */
 function shareFairly({ limit, flows }: Load): void {
   const counts = new FlowCounts('s', 'l');
   const queuing = { queues: flows.length, handSize: 1, queueLengthLimit: 1000 };
@@ -209,7 +209,7 @@ function shareFairly({ limit, flows }: Load): void {
     }
     started(nowMs);
   }
-  // No flow may be behind another by more than what some requests take.
+  // No flow may be behind another by more than the time of a few requests.
   const longest = Math.max(...flows.map(({ ms }) => ms));
   const spread = Math.max(...got) - Math.min(...got);
   expect(spread, JSON.stringify({ limit, flows, got })).toBeLessThanOrEqual(longest * (limit + 4) * 2);

@@ -60,7 +60,7 @@ const queuing = (change: Partial<Queuing> = {}): Queuing => ({
   queueLengthLimit: 10,
   ...change,
 });
-/** Flows with queues of their own: each hand is one card, and all cards differ. */
+/** Flows with separate queues: each hand is one card, and all cards differ. */
 const apart = queuing({ queues: 64, handSize: 1, queueLengthLimit: 1000 });
 const phases = (requests: readonly FlowRequest[]): string => requests.map(({ phase }) => phase[0]).join('');
 
@@ -168,7 +168,7 @@ describe('a level with queues', () => {
       scene.finish(request, ms);
       if (time.fast >= 240) break;
     }
-    // As much time, so a tenth of the requests.
+    // Both got the same time, so the slow flow had a tenth of the requests.
     expect(time.slow / time.fast).toBeGreaterThan(0.7);
     expect(time.slow / time.fast).toBeLessThan(1.4);
   });

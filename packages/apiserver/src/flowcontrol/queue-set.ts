@@ -1,5 +1,5 @@
-// QueueSet holds the queues of one level and decides which request runs next: that of the queue which would be first to finish it if all
-// queues shared the seats evenly. Pure: time comes in with each call. Used by priority-level.ts. Source: util/flowcontrol/fairqueuing/queueset.
+// QueueSet holds the queues of one level and picks the next request: the one that would finish first if all queues shared the seats evenly.
+// It is pure: time is passed in with each call. Used by priority-level.ts. Source: util/flowcontrol/fairqueuing/queueset.
 
 import { FairQueue, type FlowRequest } from './fair-queue.ts';
 import type { RefusalReason } from './flow-counts.ts';
@@ -8,16 +8,16 @@ import { RequestList } from './request-list.ts';
 import { meterLimit, meterStep, msPerSeat, type SeatSeconds, seatSeconds } from './seat-seconds.ts';
 
 export interface QueueSetLimits {
-  /** Seats. Ignored where there is no limit. */
+  /** Number of seats. Ignored where there is no limit. */
   readonly limit: number;
-  /** 'none': requests that find no seat are refused. 'unlimited': there are always seats. */
+  /** 'none': requests that find no seat are refused. 'unlimited': every request finds a seat. */
   readonly queuing: Queuing | 'none' | 'unlimited';
 }
 
-/** What the last choice of a queue saw: progress meters. */
+/** Progress meters at the last choice of a queue. */
 export interface DispatchReading {
   meter: SeatSeconds;
-  /** That of the chosen queue, and the least and greatest of all queues in which somebody waited. */
+  /** Meter of the chosen queue, and the lowest and highest meter of all queues with waiting requests. */
   chosen: SeatSeconds;
   min: SeatSeconds;
   max: SeatSeconds;
@@ -26,24 +26,24 @@ export interface DispatchReading {
   maxDiscounted: SeatSeconds;
 }
 
-/** Time that a request is taken to run until it has ended. Source: queueset estimatedServiceDuration. */
+/** Estimated duration of a request until it has ended. Source: queueset estimatedServiceDuration. */
 const estimatedMs = 3;
 /** Idle queues beyond this number are forgotten. */
 const maxIdleQueues = 1024;
 
 export class QueueSet {
-  /** Called after each change of the numbers below. */
+  /** Called after each change of the counts below. */
   readonly #onChange: (nowMs: number) => void;
   #limits: QueueSetLimits;
   readonly #queues = new Map<number, FairQueue>();
-  /** Queues in which somebody waits, in no order. */
+  /** Queues with waiting requests, in no order. */
   readonly #busy: FairQueue[] = [];
   /** Running requests that came through no queue. */
   readonly #queueless = new RequestList<FlowRequest>();
   #meter: SeatSeconds = 0;
   #syncedMs: number;
   #activeQueues = 0;
-  /** Seats that requests of queues use, and those that they wait for. */
+  /** Number of seats that requests of queues use, and the number that waiting requests need. */
   #queueSeatsInUse = 0;
   /** Index of the queue from which the last request was taken. */
   #robinIndex = 0;
@@ -74,7 +74,7 @@ export class QueueSet {
     return this.#reading;
   }
 
-  /** Queues that exist: idle ones may be absent. */
+  /** The existing queues: idle ones may be absent. */
   get queues(): ReadonlyMap<number, FairQueue> {
     return this.#queues;
   }
@@ -91,7 +91,9 @@ export class QueueSet {
     this.#onChange(nowMs);
   }
 
-  /** Starts the request, queues it, or refuses it; its phase says which. `hand` has the queues that it may wait in. */
+  /**
+   * Starts the request, queues it, or refuses it; its phase says which. `hand` lists the queues in which it may wait.
+   */
   start(request: FlowRequest, hand: readonly number[], nowMs: number): void {
     this.#syncTime(nowMs);
     request.finalWork = seatSeconds(request.finalSeats, request.lingerMs);
@@ -103,7 +105,7 @@ export class QueueSet {
     this.#onChange(nowMs);
   }
 
-  /** Takes a request that still waits out of its queue. */
+  /** Removes a waiting request from its queue. */
   cancel(request: FlowRequest, nowMs: number): void {
     const { queue } = request;
     if (request.phase !== 'waiting' || queue === undefined) return;
@@ -113,7 +115,7 @@ export class QueueSet {
     this.#refuse(request, 'time-out');
     queue.boundNextDispatch();
     this.#settle(queue);
-    // What comes next may be narrower than what went.
+    // The next request may need fewer seats than the one that ended.
     this.#dispatchAll(nowMs);
     this.#onChange(nowMs);
   }
@@ -128,7 +130,7 @@ export class QueueSet {
     if (queue === undefined) this.#queueless.remove(request);
     else {
       queue.executing.remove(request);
-      // The dispatch assumed an estimate; the time that it really took is now known.
+      // The dispatch assumed an estimate; now the actual time is known.
       queue.nextDispatch -= seatSeconds(request.initialSeats, estimatedMs - (nowMs - request.startedMs));
       queue.boundNextDispatch();
       if (!queue.isActive) this.#activeQueues--;
@@ -165,8 +167,8 @@ export class QueueSet {
     this.#meter -= meterStep;
     this.totals.epochs++;
     for (const queue of this.#queues.values()) {
-      // An idle queue takes over the meter with its next request.
-      // One far behind the meter is bounded by its next request, so it need not fall further.
+      // An idle queue takes over the meter with its next request. The lag of a queue far behind the meter is bounded by
+      // its next request, so it need not fall further.
       queue.nextDispatch = queue.isActive ? Math.max(queue.nextDispatch - meterStep, -meterStep) : 0;
       for (const request of queue.waiting) request.arrivalMeter -= meterStep;
     }
@@ -202,7 +204,10 @@ export class QueueSet {
     return true;
   }
 
-  /** Returns the queue of the hand with the least work waiting. Each request begins elsewhere in the hand, so that flows with cards in common spread. */
+  /**
+   * Returns the queue of the hand with the least waiting work. Each request starts at another card of the hand, so that flows with common
+   * cards spread.
+   */
   #shortestOf(hand: readonly number[]): FairQueue {
     const offset = this.#enqueued % hand.length;
     this.#enqueued++;
@@ -247,7 +252,7 @@ export class QueueSet {
     return true;
   }
 
-  /** Final seats beyond the limit would never be free together: fewer are held for longer. */
+  /** More final seats than the limit would never be free together, so fewer seats are held for a longer time. */
   #narrow(request: FlowRequest): void {
     const { limit } = this.#limits;
     if (request.finalSeats <= limit) return;
@@ -256,7 +261,7 @@ export class QueueSet {
     request.maxSeats = Math.max(request.initialSeats, limit);
   }
 
-  /** Returns the queue that would be first to finish its oldest request. Among equals it is the one whose turn it is. */
+  /** Returns the queue that would be first to finish its oldest request. Between equal ones the round robin decides. */
   #nextQueue(): FairQueue | undefined {
     let next: FairQueue | undefined;
     let finish = Number.POSITIVE_INFINITY;
@@ -285,7 +290,7 @@ export class QueueSet {
     }
   }
 
-  /** Returns whether the turn of `a` comes before that of `b`, going round from the queue served last. */
+  /** Returns whether `a` comes before `b` in the round that begins after the last served queue. */
   #isEarlier(a: FairQueue, b: FairQueue): boolean {
     const isAfter = (queue: FairQueue): boolean => queue.index > this.#robinIndex;
     return isAfter(a) === isAfter(b) ? a.index < b.index : isAfter(a);
@@ -343,14 +348,14 @@ export class QueueSet {
     this.#forget(queue);
   }
 
-  /** Frees what belongs to a request that has left its queue without running. */
+  /** Frees the resources of a request that has left its queue without running. */
   #settle(queue: FairQueue): void {
     if (queue.isActive) return;
     this.#activeQueues--;
     this.#forget(queue);
   }
 
-  /** An idle queue has no state that a new one would not have, so there need not be as many as the configuration asks for. */
+  /** An idle queue has no state worth keeping, so fewer queues than configured need to exist. */
   #forget(queue: FairQueue): void {
     if (this.#queues.size > maxIdleQueues && !queue.isActive && queue.seatsInUse === 0)
       this.#queues.delete(queue.index);

@@ -1,7 +1,7 @@
-// RequestList keeps requests in the order of their arrival. The links are members of the requests, so adding and removing make nothing.
-// Used by fair-queue.ts for what waits in a queue and for what runs.
+// RequestList keeps requests in the order of their arrival. The links are members of the requests, so adding and removing allocate nothing.
+// Used by fair-queue.ts for waiting and for running requests.
 
-/** What a list needs of its members. An object is in one list at most. */
+/** The links that a list needs in its members. An object is in at most one list. */
 export interface Linked<T> {
   previous: T | undefined;
   next: T | undefined;
@@ -16,7 +16,7 @@ export class RequestList<T extends Linked<T>> {
     return this.#length;
   }
 
-  /** The request that came first. */
+  /** The request that arrived first. */
   get first(): T | undefined {
     return this.#first;
   }

@@ -37,7 +37,7 @@ export class RuleIndex {
     const match = valuesOf(verbs);
     for (const path of new Set(paths)) {
       if (path === '*') this.#anyPath.push(match);
-      // "/a", "/a/" and "/a/*" match alike what is below them; only "/a" also matches itself without a slash.
+      // "/a", "/a/" and "/a/*" match the same paths below them; only "/a" also matches itself without a slash.
       else this.#addPath(path.endsWith('*') ? path.slice(0, -1).replace(/\/?$/, '/') : path, match);
     }
   }
@@ -112,7 +112,7 @@ function valuesOf(list: readonly string[]): Values {
   return isAll(list) ? undefined : new Set(list);
 }
 
-/** A star among other values is no wildcard; validation keeps such lists out. */
+/** A star among other values is not a wildcard; validation refuses such lists. */
 function isAll(list: readonly string[]): boolean {
   return list.length === 1 && list[0] === '*';
 }

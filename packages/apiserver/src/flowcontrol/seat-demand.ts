@@ -1,7 +1,9 @@
-// SeatDemand measures how many seats a level could use over time: those taken and those waited for. The seats that levels lend each other
-// follow it. Used by priority-level.ts. Source: fairqueuing/integrator.go, apf_controller.go (seatDemandStats).
+// SeatDemand measures how many seats a level could use over time: taken seats and seats for which requests wait. Borrowing between levels
+// follows it. Used by priority-level.ts. Source: fairqueuing/integrator.go, apf_controller.go (seatDemandStats).
 
-/** How much of the smoothed demand is left after a period: half of it after 5 minutes. Source: seatDemandSmoothingCoefficient. */
+/**
+ * Fraction of the smoothed demand that is left after a period: half of it after 5 minutes. Source: seatDemandSmoothingCoefficient.
+ */
 const smoothing = 0.977;
 
 export class SeatDemand {
@@ -15,7 +17,7 @@ export class SeatDemand {
   highWatermark = 0;
   average = 0;
   deviation = 0;
-  /** Follows a rise at once and a fall slowly. */
+  /** Smoothed demand, which follows a rise at once and a fall slowly. */
   smoothed = 0;
 
   constructor(nowMs: number) {

@@ -66,7 +66,7 @@ describe('levels that could use more than others', () => {
     const exempt = demand({ isUnlimited: true, limits: { nominal: 0, min: 0, max: 600 }, highWatermark: 60 });
     expect(currents([exempt, demand({ highWatermark: 80, smoothed: 80 })])).toEqual([60, 50]);
     const some = demand({ isUnlimited: true, limits: { nominal: 0, min: 0, max: 600 }, highWatermark: 35 });
-    // 65 seats are left: half of what lies between the minimum and the demand.
+    // 65 seats are left: half of the distance between the minimum and the demand.
     expect(currents([some, demand({ highWatermark: 80, smoothed: 80 })])).toEqual([35, 65]);
   });
 });

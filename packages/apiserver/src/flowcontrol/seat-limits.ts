@@ -1,13 +1,14 @@
-// Divides the server's seats among its levels: the nominal limits by their shares, the current ones by what they could use, within what they
-// may lend and borrow. Pure. Used by flow-control.ts. Source: apf_controller.go finishQueueSetReconfigsLocked, updateBorrowingLocked.
+// Divides the server's seats among its levels: the nominal limits by their shares, the current ones by their demand, within the bounds for
+// lending and borrowing. It is pure. Used by flow-control.ts. Source: apf_controller.go finishQueueSetReconfigsLocked,
+// updateBorrowingLocked.
 import { allocate } from './concurrency-allocation.ts';
 import type { PriorityLevelConfig } from './flow-schema.ts';
 
 export interface SeatLimits {
   readonly nominal: number;
-  /** The nominal limit less what may be lent. */
+  /** The nominal limit minus the lendable seats. */
   readonly min: number;
-  /** The nominal limit and what may be borrowed. */
+  /** The nominal limit plus the seats that may be borrowed. */
   readonly max: number;
 }
 
@@ -41,12 +42,12 @@ export interface LevelDemand {
 
 export interface CurrentLimit {
   readonly current: number;
-  /** What the level would get with a fair fraction of 1. */
+  /** The limit of the level for a fair fraction of 1. */
   readonly target: number;
 }
 
 export interface AdjustedLimits {
-  /** In the order of the levels. */
+  /** Limits in the order of the levels. */
   readonly limits: readonly CurrentLimit[];
   /** 0 when there was nothing to divide. */
   readonly fairFraction: number;
@@ -60,7 +61,7 @@ export function adjustLimits(levels: readonly LevelDemand[]): AdjustedLimits {
   const ifLimited = (value: (level: LevelDemand, index: number) => number): number =>
     sumOf((level, index) => (level.isUnlimited ? 0 : value(level, index)));
   const all = sumOf(({ limits }) => limits.nominal);
-  // Levels without a limit take what they use; the rest is divided.
+  // Levels without a limit take the seats that they use; the rest is divided.
   const left = all - sumOf(({ isUnlimited }, index) => (isUnlimited ? (lows[index] ?? 0) : 0));
   const minSum = ifLimited(({ limits }) => limits.min);
   const lowSum = ifLimited((_, index) => lows[index] ?? 0);
@@ -89,7 +90,9 @@ export function adjustLimits(levels: readonly LevelDemand[]): AdjustedLimits {
 
 interface Division {
   readonly levels: readonly LevelDemand[];
-  /** Sum of all nominal limits. Source: the allocation is over nominalCLSum, also where levels without a limit use some of it. */
+  /**
+   * Sum of all nominal limits. As in Kubernetes, it is divided completely, although levels without a limit use some of it (nominalCLSum).
+   */
   readonly all: number;
   readonly lows: readonly number[];
   readonly targets: readonly number[];
@@ -101,7 +104,7 @@ function allocated({ levels, all, lows, targets, keepingUnlimited }: Division): 
     isUnlimited ? [] : [{ target: targets[index] ?? 0, lowerBound: lows[index] ?? 0, upperBound: limits.max }],
   );
   const division = allocate(all, items);
-  // Levels that may borrow nothing cannot take all seats together: each then keeps what it has.
+  // Levels that may not borrow cannot take all seats together, so each keeps its own.
   if (division === undefined) return [keepingUnlimited(({ current }) => current), 0];
   const parts = division.parts[Symbol.iterator]();
   const currents = keepingUnlimited(() => Math.round(parts.next().value ?? 0));

@@ -1,8 +1,8 @@
-// Shuffle sharding deals each flow a few of the queues, so that a flow that fills its own leaves most others some that are free. Used by
+// Shuffle sharding deals each flow a few of the queues. When a flow fills its queues, most other flows still have some free ones. Used by
 // priority-level.ts. Source: util/shufflesharding.
 import { createHash } from 'node:crypto';
 
-/** How many bits of the hash may decide about a hand. Source: shufflesharding.MaxHashBits. */
+/** Maximum number of bits of the hash that may decide about a hand. Source: shufflesharding.MaxHashBits. */
 const maxHashBits = 60;
 
 /** Returns whether a hash has enough bits to deal hands of this size. */
@@ -20,7 +20,8 @@ export function dealHand(deckSize: number, handSize: number, hash: bigint): read
     hand.push(Number(rest % left));
     rest /= left;
   }
-  // Each remainder counts only the cards that are still in the deck: earlier cards are skipped, the last one first.
+  // Each remainder is an index among the cards still in the deck: earlier cards are skipped, starting with the last
+  // one.
   for (let card = handSize - 1; card > 0; card--) {
     let number = hand[card] ?? 0;
     for (let before = card - 1; before >= 0; before--) if (number >= (hand[before] ?? 0)) number++;
@@ -29,7 +30,7 @@ export function dealHand(deckSize: number, handSize: number, hash: bigint): read
   return hand;
 }
 
-/** Returns the hash of a flow: of the name of its schema, and of what tells flows of the schema apart. */
+/** Returns the hash of a flow, made from the name of its schema and its distinguisher. */
 export function hashFlow(schemaName: string, distinguisher: string): bigint {
   return createHash('sha256').update(`${schemaName}\0${distinguisher}`).digest().readBigUInt64LE(0);
 }

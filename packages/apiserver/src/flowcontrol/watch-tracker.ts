@@ -1,5 +1,5 @@
-// WatchTracker counts the open watches that a write has to be delivered to, by resource, namespace and name. Selectors are not looked at.
-// Used by work-estimator.ts. Source: util/flowcontrol/watch_tracker.go.
+// WatchTracker counts the open watches to which a write must be delivered, by resource, namespace and name. It ignores selectors. Used by
+// work-estimator.ts. Source: util/flowcontrol/watch_tracker.go.
 import type { FlowTarget } from './flow-schema.ts';
 
 type ResourceTarget = Extract<FlowTarget, { type: 'resource' }>;
@@ -10,7 +10,8 @@ export type ForgetWatch = () => void;
 export class WatchTracker {
   readonly #counts = new Map<string, number>();
   /**
-   * Resource → field by which a cache finds watches. A watch of one value of it is not counted, because most writes are not delivered to it.
+   * Maps a resource to the field by which a cache finds watches. A watch of one value of that field is not counted, because most writes are
+   * not delivered to it.
    */
   readonly #indexes: ReadonlyMap<string, string>;
 
@@ -18,7 +19,7 @@ export class WatchTracker {
     this.#indexes = indexes;
   }
 
-  /** `exactValue` returns the value of a field that the watch's selector asks for. */
+  /** `exactValue` returns the value that the watch's selector requires of a field. */
   register(watch: ResourceTarget, exactValue: (field: string) => string | undefined): ForgetWatch {
     const field = this.#indexes.get(watch.resource);
     const isNarrow = field !== undefined && (exactValue(field) ?? '') !== '';
@@ -32,7 +33,7 @@ export class WatchTracker {
     };
   }
 
-  /** Returns how many watches may see what the request writes. */
+  /** Returns the number of watches that may see the request's write. */
   interestedIn(write: ResourceTarget): number {
     const counts = this.#counts;
     if (counts.size === 0) return 0;

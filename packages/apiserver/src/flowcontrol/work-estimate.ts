@@ -1,11 +1,11 @@
-// WorkEstimate says how wide a request is. Made by work-estimator.ts, used by fair-queue.ts. Source: request.WorkEstimate.
+// WorkEstimate is the width of a request in seats. Made by work-estimator.ts, used by fair-queue.ts. Source: request.WorkEstimate.
 
 export interface WorkEstimate {
   /** Seats taken while the request runs. */
   readonly initialSeats: number;
-  /** Seats held after the end of the request, for what it causes: the delivery of its event to watches. */
+  /** Seats held after the end of the request, for its consequences: the delivery of its event to watches. */
   readonly finalSeats: number;
-  /** For how long after the end of the request seats stay taken. */
+  /** Time for which seats stay taken after the end of the request. */
   readonly lingerMs: number;
 }
 

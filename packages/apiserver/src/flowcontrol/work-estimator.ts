@@ -6,7 +6,7 @@ import { oneSeat, type WorkEstimate } from './work-estimate.ts';
 
 type ResourceTarget = Extract<FlowTarget, { type: 'resource' }>;
 
-/** How many objects a resource has and how large they are, from which the work of a list is estimated. */
+/** Number and size of the objects of a resource, from which the work of a list is estimated. */
 export interface ObjectStats {
   readonly objectCount: number;
   /** 0 when unknown. */
@@ -27,7 +27,7 @@ export interface EstimatedWork extends WorkEstimate {
 }
 
 const bytesPerSeat = 100_000;
-/** Most that a list from the cache holds at a time, because it is streamed. */
+/** Maximum number of bytes that a list from the cache holds at a time, because it is streamed. */
 const cachedListBytes = 1_000_000;
 const maxObjectBytes = 1_500_000;
 const infiniteCount = 1_000_000_000;
@@ -63,7 +63,7 @@ export class WorkEstimator {
 
   #read(target: ResourceTarget, query: URLSearchParams, most: number): WorkEstimate {
     const limit = wholeNumber(query.get('limit'));
-    // Such a request will be refused; until then it is taken to be wide.
+    // Such a request will be refused; until then it counts as wide.
     if (limit === undefined || wholeNumber(query.get('timeoutSeconds')) === undefined) return seats(most);
     const isWatch = target.verb === 'watch';
     if (isWatch && !sendsState(query)) return oneSeat;
@@ -99,13 +99,13 @@ function seats(count: number): WorkEstimate {
   return estimates[count] ?? oneSeat;
 }
 
-/** Returns 0 for an absent value, and undefined for text that is no whole number. */
+/** Returns 0 for an absent value, and undefined for text that is not a whole number. */
 function wholeNumber(text: string | null): number | undefined {
   if (text === null || text === '') return 0;
   return /^[+-]?\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** Whether a watch begins with the state, as a list does. */
+/** True if a watch begins with the state, as a list does. */
 function sendsState(query: URLSearchParams): boolean {
   const version = query.get('resourceVersion') ?? '';
   if (version === '' || version === '0') return true;

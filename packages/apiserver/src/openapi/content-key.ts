@@ -7,7 +7,8 @@ import type { ResourceDefinition } from '../registry/definition/resource-definit
 const known = new WeakMap<ResourceDefinition, string>();
 
 /**
- * Returns a key in upper-case hexadecimal that changes with the documents' contents. `more`: what else they depend on.
+ * Returns a key in upper-case hexadecimal that changes with the documents' contents. `more`: other facts on which they
+ * depend.
  */
 export function contentKey(definitions: readonly ResourceDefinition[], more = ''): string {
   const hash = createHash('sha512').update(`${versionInfo.gitVersion} ${more}`);

@@ -1,4 +1,4 @@
-// Shows a document that was converted for another API server in the form that a client asks for. Used by
+// Shows a document that was converted for another API server in the form that a client requests. Used by
 // openapi-documents.ts.
 import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';

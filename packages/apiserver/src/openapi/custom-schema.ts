@@ -85,7 +85,7 @@ function* addChoices(words: Words, schema: Json, form: PublishedForm): SlicedWor
   if (isJsonObject(schema.not)) words.not = yield* nestedSchema(schema.not, form);
 }
 
-/** Converts a schema within a choice, whose members are not added and not unfolded. */
+/** Converts a schema within a choice, to whose members nothing is added and which is not unfolded. */
 function* nestedSchema(schema: Json, form: PublishedForm): SlicedWork<Words> {
   const words = ownWords(schema);
   yield* addChoices(words, schema, form);
@@ -119,7 +119,7 @@ function isIntOrString(choice: unknown): boolean {
   );
 }
 
-/** kubectl would take the listed members for all members, so an open schema lists none and has no type. */
+/** kubectl would mistake the listed members for all members, so an open schema lists none and has no type. */
 function openWords(words: Words, schema: Json): void {
   // Documents of v2 have no defaults.
   delete words.default;

@@ -1,5 +1,5 @@
-// Writes messages of gnostic, the protobuf form of OpenAPI documents, from tables of which keyword goes into which
-// field. Used by swagger-protobuf.ts and openapi-protobuf.ts. Source: google/gnostic-models.
+// Writes messages of gnostic, the protobuf form of OpenAPI documents, from tables that map keywords to fields. Used by
+// swagger-protobuf.ts and openapi-protobuf.ts. Source: google/gnostic-models.
 import { stringifyJson } from '@kapstan/api';
 import { fitsOneSlice, getOwn, isJsonObject, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { ProtobufWriter } from '../codec/protobuf-wire.ts';
@@ -14,7 +14,7 @@ export interface Shape {
   readonly extensions?: number;
 }
 
-/** A message that was made before, in place of the value that it stands for. */
+/** A message that was made earlier and stands for its value. */
 export class EncodedMessage {
   readonly bytes: Uint8Array;
 
@@ -30,8 +30,7 @@ export function piece(write: (writer: ProtobufWriter) => void): Uint8Array {
 }
 
 /**
- * A schema that is written in one step: the schema itself when it is small, else a copy whose members are messages that were made one
- * by one.
+ * A schema that is written in one step: the schema itself when it is small, otherwise a copy whose members are messages made one by one.
  */
 export function* preparedSchema(schema: Json, encode: (schema: Json) => EncodedMessage): SlicedWork<Json> {
   if (fitsOneSlice(schema)) return schema;

@@ -1,5 +1,5 @@
 // GoDefaults finds the defaults that a published definition has because of its Go type: members that Go always writes
-// have a zero value, and so have the elements of lists and maps. The protobuf message of the definition tells which
+// have a zero value, and so have the elements of lists and maps. The protobuf message of the definition shows which
 // members are pointers. Used by openapi-schemas.ts. Source: kube-openapi generators/openapi.go (mustEnforceDefault).
 import type { Message, MessageField } from '../schema/message.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';
@@ -23,7 +23,7 @@ export class GoDefaults {
     this.#types = types;
   }
 
-  /** Returns the default of a member with that schema; undefined for none. */
+  /** Returns the default of a member with that schema; undefined if there is none. */
   ofMember(definition: string, name: string, schema: Json): unknown {
     const message = this.#messageOf(definition);
     if (message === undefined) return this.#isRequired(definition, name) ? this.ofElement(schema) : undefined;

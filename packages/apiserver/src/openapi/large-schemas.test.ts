@@ -7,7 +7,7 @@ import { swaggerDefinitionPieces } from './swagger-protobuf.ts';
 type Json = Record<string, unknown>;
 const object = { type: 'object' };
 
-/** A schema of so many leaves, some in lists and maps. */
+/** Returns a schema with this many leaves, some in lists and maps. */
 function schemaOf(leaves: number): Json {
   const properties: Json = {};
   for (let index = 0; index < leaves; index++) {
@@ -38,7 +38,7 @@ describe('a schema of many properties', () => {
     ['v2', swaggerDefinitionPieces],
   ] as const)('is the same message as in one piece, in %s', (_, pieces) => {
     const whole = Buffer.concat(runWhole(pieces('n', large)));
-    // The same leaves, in a schema that is small enough for one step, stand in the bytes of the large one.
+    // The bytes of the large schema contain the same leaves as a schema that is small enough for one step.
     const small = Buffer.concat(runWhole(pieces('n', few))).toString('latin1');
     expect(small).toContain('Leaf 2.');
     for (const index of [0, 1, 2, 999, 1_999]) {

@@ -51,7 +51,7 @@ describe('the documents of OpenAPI v3', () => {
     const json = JSON.parse(String(Buffer.from((await documents.document(page, 'json'))?.bytes ?? [])));
     expect(Object.keys(json.components)).toEqual(['securitySchemes']);
     const bytes = Buffer.from((await documents.document(page, 'protobuf'))?.bytes ?? []).toString('latin1');
-    // Field 5 with field 1 in it, both empty, is what documents with schemas begin with.
+    // Documents with schemas begin with field 5 that contains field 1, both empty.
     expect(bytes).not.toContain('\x2a\x02\x0a\x00');
     const kinds = Buffer.from((await documents.document(path, 'protobuf'))?.bytes ?? []).toString('latin1');
     expect(kinds).toContain('\x2a\x02\x0a\x00');

@@ -39,7 +39,7 @@ interface KnownDocument {
 }
 
 export interface OpenApiDocumentsOptions {
-  /** Pages besides those of discovery, by their path in the index. Default none. */
+  /** Pages in addition to those of discovery, by their path in the index. Default none. */
   readonly morePages?: ReadonlyMap<string, RootPage>;
   /** Other API servers, whose documents the index lists too. Default none. */
   readonly registrations?: ApiRegistrations | undefined;
@@ -124,7 +124,7 @@ function isOfCustom(definitions: readonly ResourceDefinition[]): boolean {
   return definitions.length > 0 && definitions.every(({ isCustom }) => isCustom === true);
 }
 
-/** Returns title and version. Documents of custom resources have a title of their own and no security schemes. */
+/** Returns title and version. Documents of custom resources have their own title and no security schemes. */
 function headOf({ definitions }: Entry): { readonly head: Record<string, unknown>; readonly isCustom: boolean } {
   const isCustom = isOfCustom(definitions);
   const builtin = { title: 'Kubernetes', version: `${versionInfo.major}.${versionInfo.minor}` };

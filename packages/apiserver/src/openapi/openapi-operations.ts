@@ -19,7 +19,7 @@ export interface Action {
 
 /** References to the types that operations use. */
 export interface TypeNames {
-  /** The kind of the resource, and of its lists. */
+  /** The kind of the resource, and the kind of its lists. */
   readonly kind: Json;
   readonly list: Json;
   /** Returns a reference to a type by the name of its definition. */
@@ -36,7 +36,7 @@ export interface DescribedPlace {
   readonly forAllNamespaces: boolean;
   /** True when the rest of the path belongs to the request. */
   readonly withPath: boolean;
-  /** Options of its reads, besides the parameters of every read. */
+  /** Options of its reads, in addition to the parameters of every read. */
   readonly queryOptions: QueryOptionTypes;
 }
 
@@ -78,7 +78,7 @@ export function describeOperation(place: DescribedPlace, action: Action): Json {
   };
 }
 
-/** Returns the action if its verb does not say it: a watch of one object or of many. */
+/** Returns the word for the action if the verb does not show it: a watch of one object or of many. */
 function wordOf({ verb, action }: Action): string {
   return verb === 'watch' ? action : verb;
 }
@@ -131,7 +131,7 @@ function answered(place: DescribedPlace, action: string): Json {
     case 'deletecollection':
       return names.refTo('meta/v1.Status');
     case 'delete':
-      // A namespace is also answered, but Kubernetes does not document it.
+      // The deletion of a namespace is also answered with the object, but Kubernetes does not document that.
       return definition.returnsDeletedObject === true && definition.isOwnNamespace !== true
         ? names.kind
         : names.refTo('meta/v1.Status');
@@ -171,7 +171,7 @@ function queryParameters({ definition, queryOptions }: DescribedPlace, { action 
   return [...own, ...more];
 }
 
-/** Go documents a list like one of its elements, and times not at all. */
+/** Go documents a list like one of its elements, and leaves times out. */
 const optionTypes: Readonly<Record<QueryOptionTypes[string], Json | undefined>> = {
   string: { type: 'string' },
   boolean: { type: 'boolean' },

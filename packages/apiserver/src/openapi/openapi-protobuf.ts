@@ -26,7 +26,7 @@ import {
 export function openApiHead(document: Json, hasSchemas: boolean): Uint8Array {
   return piece((writer) => {
     writeShape(writer, documentShape, document);
-    // Both messages are written even when empty; a document without schemas has no message for them.
+    // Both messages are written even when empty. A document without schemas has no message for them.
     writer.message(4, () => undefined);
     if (hasSchemas) writer.message(5, () => writer.message(1, () => undefined));
   });
@@ -51,7 +51,7 @@ function encodeSchema(schema: Json): EncodedMessage {
 
 const referenceShape: Shape = { fields: { $ref: [1, text], summary: [2, text], description: [3, text] } };
 
-/** A schema that names another one is a reference, of which only the description is kept besides. */
+/** A schema that names another one is a reference, which keeps only its description in addition. */
 const schemaOrReference: WriteField = (writer, field, value) => {
   if (value instanceof EncodedMessage) writer.bytes(field, value.bytes);
   else writer.message(field, () => writeSchema(writer, value as Json));

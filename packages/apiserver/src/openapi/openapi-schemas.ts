@@ -1,6 +1,6 @@
 // Collects the component schemas of an OpenAPI v3 document: the definitions that a group version's kinds refer to, in
-// OpenAPI keywords. Kinds with Go types take them from the server's types, which shorten names and omit what follows
-// from other keywords; custom-schema.ts makes the others from their structural schemas.
+// OpenAPI keywords. Kinds with Go types take them from the server's types, which shorten names and omit keywords that
+// follow from others; custom-schema.ts makes the others from their structural schemas.
 import { formatApiVersion, type GroupVersion, getOwn, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
@@ -19,7 +19,7 @@ export interface ComponentSchemasOptions {
   readonly types: ApiTypes;
   /** Group version of the document. A kind of many group versions then lists only this one and the core's. Default: all. */
   readonly groupVersion?: GroupVersion | undefined;
-  /** OpenAPI version for custom resources. Built-in ones always come in v3, which swagger-schema.ts converts. */
+  /** OpenAPI version for custom resources. Built-in schemas always have v3, which swagger-schema.ts converts. */
   readonly version: 'v2' | 'v3';
 }
 
@@ -91,7 +91,7 @@ export class ComponentSchemas {
       properties: {
         ...this.#typeMembers(),
         items: { type: 'array', description: `The ${definition.resource} of the list.`, items: { $ref: refTo(kind) } },
-        metadata: this.#described('meta/v1.ListMeta', 'Metadata of the list: its version, and where it goes on.'),
+        metadata: this.#described('meta/v1.ListMeta', 'Metadata of the list: its version, and where it continues.'),
       },
       ...words(definition.listKind),
     };
@@ -102,7 +102,7 @@ export class ComponentSchemas {
     const { version } = this.#options;
     const raw = (published?.hasSchema === false ? undefined : schema.raw) as Schema | undefined;
     if (raw === undefined) return { type: 'object' };
-    // kubectl would take the listed members for all members.
+    // kubectl would mistake the listed members for all members.
     const keepsAll = raw['x-kubernetes-preserve-unknown-fields'] === true || published?.keepsUnknownFields === true;
     if (version === 'v2' && keepsAll) return { type: 'object' };
     const object = { ...this.#typeMembers(), metadata: this.#metadata() };
@@ -143,7 +143,9 @@ export class ComponentSchemas {
     return shown.sort((a, b) => (a.group < b.group ? -1 : 1));
   }
 
-  /** Adds what the facts leave out: types that follow from the members, full names, descriptions, zero values. */
+  /**
+   * Adds the parts that the facts leave out: types that follow from the members, full names, descriptions, zero values.
+   */
   #expand(raw: RawSchema, within: Within): Schema {
     const { $ref, ...rest } = raw as Schema;
     const schema = this.#expandMembers(rest, within);
@@ -213,7 +215,7 @@ function isSchemaType(definition: string): boolean {
 }
 
 /**
- * Returns the types that a server's documents show: the types of the first resource that has Go types, else the types that every server
+ * Returns the types that a server's documents show: the types of the first resource that has Go types, or else the types that every server
  * has.
  */
 export function shownTypes(catalog: ResourceCatalog): ApiTypes {

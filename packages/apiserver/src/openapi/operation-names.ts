@@ -16,7 +16,7 @@ export interface NamedOperation {
   readonly forAllNamespaces: boolean;
   /** The rest of the path belongs to the request. */
   readonly withPath: boolean;
-  /** A list of a built-in kind says so; one of custom resources does not. */
+  /** True for a list of a built-in kind, whose documentation mentions watches; false for custom resources. */
   readonly saysWatch: boolean;
 }
 

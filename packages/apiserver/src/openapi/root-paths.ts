@@ -15,7 +15,7 @@ interface Page {
   readonly definition?: string;
 }
 
-/** A page with a document of its own, by its path in the index. */
+/** A page that has its own document, by its path in the index. */
 export interface RootPage {
   readonly path: string;
   readonly page: Page;

@@ -1,10 +1,10 @@
-// SharedParameters collects the parameters that many operations of a v2 document share, each under a name of its own.
+// SharedParameters collects the parameters that many operations of a v2 document share, each under its own name.
 // swagger-schema.ts adds them, swagger-documents.ts writes them. Source: kube-openapi builder/parameters.go.
 import { isJsonObject } from '@kapstan/api/internal';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Parameters that are never shared, because old versions of kubectl look for them at the operation itself. */
+/** Parameters that are never shared, because old versions of kubectl look for them in the operation itself. */
 const alwaysTold: ReadonlySet<unknown> = new Set(['name', 'fieldValidation', 'dryRun']);
 const prime = 0x100000001b3n;
 const offset = 0xcbf29ce484222325n;

@@ -1,6 +1,6 @@
 // SwaggerDocuments makes one OpenAPI v2 document of all resources, as JSON or protobuf. It is made on demand, in
 // slices, and kept until the resources change. openapi-documents.ts makes v3. kubectl reads v2 for files of kind List,
-// and clients before 1.27 read nothing else. Source: kube-openapi handler.
+// and clients older than 1.27 read only v2. Source: kube-openapi handler.
 import { createHash } from 'node:crypto';
 import { type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
@@ -172,7 +172,7 @@ function* protobufPieces({ paths, customPaths, schemas }: Contents, remote: Part
   ];
 }
 
-/** Another server's mistake must not take the document from everybody. */
+/** Another server's mistake must not make the document unavailable. */
 function unlessMalformed(make: () => Uint8Array[]): Uint8Array[] {
   try {
     return make();

@@ -5,7 +5,7 @@ import { swaggerDefinitionPieces, swaggerHead, swaggerPathPiece } from './swagge
 
 type Part = readonly [field: number, value: string | number | readonly Part[]];
 
-/** Returns the fields of a message; those at the given paths ("9.1.2") are messages themselves, the rest is text. */
+/** Returns the fields of a message; those at the given paths ("9.1.2") are messages too, the rest is text. */
 function parts(bytes: Uint8Array, messages: readonly string[], at = ''): Part[] {
   const all: Part[] = [];
   for (const cursor = new WireCursor(bytes); cursor.at < bytes.length; ) {

@@ -1,4 +1,4 @@
-// Encodes a Swagger document as a protobuf message, the only form that client-go asks for. It is made of pieces that
+// Encodes a Swagger document as a protobuf message, the only form that client-go requests. It is made of pieces that
 // the caller can make one at a time: fields 8 (paths), 9 (definitions) and 10 (parameters) may repeat and are merged.
 // Source: google/gnostic-models openapiv2/OpenAPIv2.proto.
 import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';

@@ -90,7 +90,7 @@ function consumed(operation: Json, content: Json | undefined, { isCustom }: Path
   if (content !== undefined) return Object.keys(content);
   if (isCustom) return ['application/json', 'application/yaml'];
   if (operation['x-kubernetes-action'] !== undefined) return ['*/*'];
-  // Discovery and version pages list what they accept; pages that answer text do not.
+  // Discovery and version pages list the types that they accept; pages that answer text do not.
   const [answer] = Object.values(operation.responses as Json);
   const [first] = Object.values((answer as Json).content as Json);
   return ((first as Json).schema as Json).$ref === undefined ? [] : producedBy(operation.responses as Json);

@@ -1,5 +1,5 @@
-// Handles PATCH except apply: parses the patch once, applies it to the present object as often as the update loop asks,
-// and decodes the result into the kind's types. Called by http/; server-side apply is in fieldmanager/.
+// Handles PATCH except apply: parses the patch once, applies it to the present object as often as the update loop
+// requires, and decodes the result into the kind's types. Called by http/; server-side apply is in fieldmanager/.
 
 import { StatusError, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { badRequest, internalError } from '@kapstan/api/errors';
@@ -79,7 +79,7 @@ interface ReadPatch {
   readonly complaints: readonly string[];
 }
 
-/** Most characters of an object in an error, which has it twice and escaped. */
+/** Maximum number of characters of an object in an error, which contains it twice and escaped. */
 const maxShown: number = 64 * 1024;
 
 const anyObject: SchemaNode = { additionalProperties: true };
@@ -139,8 +139,8 @@ function isVersioned(patched: unknown, schema: SchemaNode): boolean {
 }
 
 /**
- * Go decodes a built-in object without a version into the internal type, whose members are spelled differently. All are
- * lost, the name too, so the update is refused.
+ * Go decodes a built-in object without a version into the internal type, whose members are spelled differently. All
+ * members are lost, even the name, so the update is refused.
  */
 function decodeInternal(
   patched: unknown,

@@ -21,15 +21,20 @@ import { readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 
-/** Most operations of one patch. Source: handlers.maxJSONPatchOperations. */
+/** Maximum number of operations in one patch. Source: handlers.maxJSONPatchOperations. */
 const maxJsonPatchOperations = 10_000;
-/** Most bytes that the copy operations of one patch may add. Source: server.Config.JSONPatchMaxCopyBytes. */
+/**
+ * Maximum number of bytes that the copy operations of one patch may add. Source: server.Config.JSONPatchMaxCopyBytes.
+ */
 const maxJsonPatchCopyBytes = 3 * 1024 * 1024;
 
-/** Most list items that one patch may shift: each operation at the front of a long list shifts them all. */
+/**
+ * Maximum number of list items that one patch may shift, because each operation at the front of a long list shifts them
+ * all.
+ */
 const maxShiftedItems = 100_000_000;
 
-/** One operation as it came. Members may be missing or have any value; that fails when it is applied. */
+/** One operation as received. Members may be missing or have any value, which fails when it is applied. */
 export interface JsonPatchOperation {
   readonly op?: string;
   readonly path?: string;
@@ -78,7 +83,7 @@ function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<reado
   }
 }
 
-/** Says why an operation does not apply, in the words of Go's library. */
+/** The reason why an operation does not apply, in the words of Go's library. */
 export class JsonPatchFault extends Error {
   override readonly name = 'JsonPatchFault';
   /** True = all that failed is a test of a value. */
@@ -92,7 +97,7 @@ export class JsonPatchFault extends Error {
 
 /**
  * Applies the operations in order to `document`, which it changes, and returns it (or its replacement). Throws
- * StatusError 422, the one answer to every failed operation of a client.
+ * StatusError 422, the answer to every failed operation of a client.
  */
 export function* applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): SlicedWork<unknown> {
   try {
@@ -148,7 +153,7 @@ class JsonPatcher {
   #copiedBytes = 0;
   #shiftedItems = 0;
   readonly #pace = new SlicePace();
-  /** Objects and lists that a path led into. */
+  /** Objects and lists that are on the path of an operation. */
   readonly #opened = new Set<unknown>();
 
   constructor(document: unknown) {
@@ -176,8 +181,8 @@ class JsonPatcher {
   }
 
   /**
-   * Returns the document as Go writes it: objects on a path are written from maps, so their members are sorted, which
-   * decides the error reported first. An object inside a sorted one is on a path too.
+   * Returns the document as Go writes it. Go writes objects on a path from maps, so their members are sorted, which
+   * decides the error that is reported first. An object inside a sorted one counts as on a path too.
    */
   sorted(): SlicedWork<unknown> {
     return this.#sort(this.document);
@@ -203,8 +208,8 @@ class JsonPatcher {
   }
 
   /**
-   * Costs as much as the value in the patch if they are equal, otherwise as much as both, once, because the patch then
-   * fails.
+   * If the values are equal, this costs as much as the value in the patch; otherwise as much as both, but only once,
+   * because the patch then fails.
    */
   *#equals(present: unknown, wanted: unknown): SlicedWork<boolean> {
     return yield* findDifferences(present, wanted, { found: new Map(), pace: this.#pace });
@@ -326,7 +331,7 @@ class JsonPatcher {
   }
 }
 
-/** Where the last part of a path points to. */
+/** The place to which the last part of a path points. */
 interface Place {
   readonly container: Container;
   readonly key: string;
@@ -367,7 +372,7 @@ function notANumber(key: string): string {
   return `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`;
 }
 
-/** Returns the index that a part of a path means, or why there is none. Negative ones count from the end. */
+/** Returns the index for a part of a path, or the reason why there is none. Negative indices count from the end. */
 function indexOf(key: string, length: number): number | string {
   if (!isIndex(key)) return notANumber(key);
   const given = Number(key);

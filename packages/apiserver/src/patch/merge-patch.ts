@@ -1,5 +1,5 @@
-// Applies application/merge-patch+json: RFC 7386 on own keys. As in kube-apiserver, nulls of objects inside new values
-// are dropped, in lists too; items of lists stay. Used by apply-patch.ts.
+// Applies application/merge-patch+json: RFC 7386 on own keys. As in kube-apiserver, nulls in objects inside new values
+// are dropped, even within lists; null items of lists stay. Used by apply-patch.ts.
 import {
   getOwn,
   isJsonObject,
@@ -15,7 +15,7 @@ import { limitMembers } from '../schema/body-limits.ts';
 
 /**
  * Merges the patch into `document`, which it changes, and returns the result, which may share parts of `patch`. Objects
- * in both, and those of the patch, get sorted members as Go writes maps, which decides the error reported first.
+ * that are in the patch get sorted members as Go writes maps, which decides the error that is reported first.
  */
 export function applyMergePatch(document: unknown, patch: unknown): SlicedWork<unknown> {
   return merge(document, patch, new SlicePace());

@@ -1,5 +1,5 @@
 // Merges lists in a strategic merge: maps by their merge key, scalars as sets, and the result in order. The order of
-// the patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
+// the patch (or of $setElementOrder) overrides the order of the present list. Used by strategic-merge.ts.
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go/go-types.ts';
 import { shortGoValue } from '../schema/go/short-go-text.ts';
@@ -20,14 +20,14 @@ type Fields = Record<string, unknown>;
 /** Parts of the surrounding merge that merging a list needs. */
 export interface Merging {
   readonly pace: SlicePace;
-  /** Merges two maps; it leads back to strategic-merge.ts. */
+  /** Merges two maps; implemented in strategic-merge.ts. */
   readonly mergeMaps: (original: Fields, patch: Fields, schema: SchemaNode) => SlicedWork<Fields>;
 }
 
 export interface ListChange {
   readonly present: unknown[];
   readonly change: unknown[];
-  /** True when the change came as $deleteFromPrimitiveList. */
+  /** True when the change was given as $deleteFromPrimitiveList. */
   readonly isDeletion: boolean;
 }
 
@@ -199,7 +199,10 @@ function* placesOf(list: readonly unknown[], mergeKey: string, pace: SlicePace):
 interface WantedOrder {
   /** Keys of the patch's items, in the order of the patch. */
   readonly first: readonly unknown[];
-  /** Items not in `first` get the order of this list, and stand between the patch's items if the list has these too. */
+  /**
+   * Items not in `first` keep the order of this list, and are placed between the patch's items if the list has those
+   * too.
+   */
   readonly rest: readonly unknown[];
   readonly mergeKey: string | undefined;
 }

@@ -3,7 +3,7 @@
 import { formatGoText, goInterfaceType } from '../schema/go/go-types.ts';
 import { cutShort, shortGoValue } from '../schema/go/short-go-text.ts';
 
-/** Most characters of a value in the text of an error. */
+/** Maximum number of characters of a value in the text of an error. */
 export const maxShown: number = 64 * 1024;
 
 /**

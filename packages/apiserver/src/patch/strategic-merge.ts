@@ -154,7 +154,7 @@ function* mergedValue({ present, change, isDeletion, ...place }: ValueChange, me
   return change;
 }
 
-/** "retainKeys" only allows that directive; the other strategy says how the value merges. */
+/** "retainKeys" only allows that directive; the other strategy decides how the value merges. */
 function patchStrategyOf(node: SchemaNode): string | undefined {
   return node.patchStrategy?.find((word) => word !== 'retainKeys');
 }

@@ -1,14 +1,14 @@
-// Whether the certificate of a peer is for the name under which it is called, as Go decides and words it. Used for webhooks,
-// aggregated API servers and tunnels. Source: Go crypto/x509 verify.go (HostnameError).
+// Checks whether a peer's certificate is for the name under which it is called, with Go's rules and texts. Used for webhooks, aggregated
+// API servers and tunnels. Source: Go crypto/x509 verify.go (HostnameError).
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 
-/** More names than these are counted, not listed. */
+/** Maximum number of names that are listed; more are only counted. */
 const maxNamesShown = 100;
 
 /**
- * Refuses a certificate that relies on its common name, which Node accepts and Go does not: such a webhook would not
- * work with a kube-apiserver. Meant for the TLS option `checkServerIdentity`.
+ * Refuses a certificate that relies on its common name, which Node accepts and Go does not, because such a webhook
+ * would not work with a kube-apiserver. Use it as the TLS option `checkServerIdentity`.
  */
 export function checkCertificateNames(host: string, certificate: PeerCertificate): Error | undefined {
   const error = checkServerIdentity(host, certificate);

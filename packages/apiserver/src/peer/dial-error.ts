@@ -1,4 +1,4 @@
-// Says why a peer could not be reached in the words of Go's net and crypto packages, because clients see them and
+// Describes why a peer could not be reached, in the words of Go's net and crypto packages, because clients see them and
 // people search for them. Thrown for tunnels (http/tunnel), aggregated API servers and webhooks.
 import type { PeerCertificate } from 'node:tls';
 import type { Destination } from '../registry/definition/destination.ts';
@@ -25,7 +25,7 @@ const certificateTexts: ReadonlyMap<string, string> = new Map([
   ['CERT_NOT_YET_VALID', 'x509: certificate has expired or is not yet valid'],
 ]);
 
-/** Says that a peer cannot be reached. Its message is sent to the client. */
+/** The error for a peer that cannot be reached. Its message is sent to the client. */
 export class DialError extends Error {
   override readonly name = 'DialError';
 }

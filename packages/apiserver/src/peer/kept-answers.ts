@@ -1,13 +1,13 @@
-// KeptAnswers remembers what another server answered, for some time and in a bounded room. The answer that was used least
-// recently goes first. For webhooks of tokens and authorization, and for answers of a main API server. Source: apimachinery
-// util/cache LRUExpireCache.
+// KeptAnswers caches answers of another server, for a limited time and with bounded memory. The least recently used answer is dropped
+// first. Used for webhooks of tokens and authorization, and for answers of a main API server. Source: apimachinery util/cache
+// LRUExpireCache.
 import type { Clock } from '@kapstan/api';
 
 export interface KeptAnswersOptions<T> {
   readonly clock: Clock;
-  /** Most answers that are kept. */
+  /** Maximum number of kept answers. */
   readonly maxAnswers: number;
-  /** How much an answer weighs; others choose its size. */
+  /** Returns the weight of an answer, because others choose its size. */
   readonly weightOf: (answer: T) => number;
 }
 
@@ -17,7 +17,7 @@ interface Kept<T> {
   readonly weight: number;
 }
 
-/** Most that all answers of one cache may weigh, in characters. */
+/** Maximum weight of all answers of one cache, in characters. */
 const maxWeight = 32 * 1024 * 1024;
 
 export class KeptAnswers<T> {

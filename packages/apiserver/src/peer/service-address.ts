@@ -8,7 +8,7 @@ export interface ServiceReference {
   readonly port: number;
 }
 
-/** Where a Service can be reached. */
+/** The address at which a Service can be reached. */
 export interface ServiceAddress {
   readonly host: string;
   readonly port: number;

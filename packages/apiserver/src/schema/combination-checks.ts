@@ -56,7 +56,7 @@ function checkAll(branches: readonly ValueValidator[], value: unknown, path: str
   return joinedErrors([combined(path, all)], errors);
 }
 
-/** Returns the errors of the branch with the fewest, which is most likely the one that the user meant. */
+/** Returns the errors of the branch with the fewest errors, which is most likely the one that the user meant. */
 function fewest(results: readonly (readonly FieldError[])[]): readonly FieldError[] {
   return results.reduce((best, errors) => (countErrors(errors) < countErrors(best) ? errors : best));
 }

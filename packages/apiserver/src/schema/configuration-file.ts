@@ -12,14 +12,14 @@ export interface ConfigurationForm {
   readonly schema: SchemaNode;
   /** True = unknown and repeated fields are ignored. Default false. */
   readonly isLenient?: boolean;
-  /** Further kinds of the same versions, which are refused as the wrong kind: "Foo" is told as "*group.Foo". */
+  /** Further kinds of the same versions, which are refused as the wrong kind: errors show "Foo" as "*group.Foo". */
   readonly others?: { readonly expected: string; readonly goPackage: string; readonly kinds: ReadonlySet<string> };
 }
 
-/** Returns the decoded file. Throws an Error that says what is wrong. */
+/** Returns the decoded file. Throws an Error that describes the fault. */
 export function decodeConfiguration(text: string, form: ConfigurationForm): Record<string, unknown> {
   const strict = new StrictErrors();
-  // A text that begins with a brace is read as JSON, whose errors have other words.
+  // A text that begins with a brace is read as JSON, for which Go has other error texts.
   const mediaType = text.trimStart().startsWith('{') ? 'application/json' : 'application/yaml';
   const { value = {}, repeats } = readDocument(text, { mediaType }, strict);
   const { group, version, kind } = interpretKind(value, { group: '', version: '', kind: '' });

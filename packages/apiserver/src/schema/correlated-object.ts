@@ -1,5 +1,5 @@
-// CorrelatedObject: a value beside the one that stood in its place before an update, as far as the places can be matched. A value that did
-// not change stays valid when its schema has become stricter. Used by value-validation.ts, and by rules. Source: apiserver pkg/cel/common
+// CorrelatedObject pairs a value with the one in its place before an update, as far as the places can be matched. A value that did not
+// change stays valid when its schema has become stricter. Used by value-validation.ts, and by rules. Source: apiserver pkg/cel/common
 // equality.go; KEP 4008, CRD validation ratcheting.
 import { isDeepStrictEqual } from 'node:util';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
@@ -20,7 +20,9 @@ export class CorrelatedObject {
     this.#schema = schema;
   }
 
-  /** The member of that name; undefined where one of the values lacks it, or the schema says nothing of it. */
+  /**
+   * Returns the member of that name; undefined where one of the values lacks it, or the schema does not describe it.
+   */
   key(name: string): CorrelatedObject | undefined {
     const known = this.#children?.get(name);
     if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 // Turns the body of a request into an object of the endpoint's kind: parses it, checks kind and version, decodes it by
-// its types, and treats complaints as ?fieldValidation= says. Called by http/ for creates and updates; the patches use
-// parts of it.
+// its types, and treats complaints according to ?fieldValidation=. Called by http/ for creates and updates; the patches
+// use parts of it.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { badRequest, type FieldError, formatFieldError, invalidField } from '@kapstan/api/errors';
@@ -41,7 +41,7 @@ export interface DocumentForm {
 }
 
 export interface DecodeObjectOptions extends DocumentForm {
-  /** Schema of the expected kind. A schema with a Go type decodes by it; others are of custom resources. */
+  /** Schema of the expected kind. A schema with a Go type decodes by that type; others belong to custom resources. */
   readonly schema: SchemaNode;
   /** The kind that the endpoint accepts. It fills in an apiVersion or kind that the body leaves out. */
   readonly gvk: GroupVersionKind;
@@ -66,7 +66,7 @@ export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOpt
       ? readDocument(text, options, strict)
       : yield* readDocumentInSlices(text, options, strict);
     const said = interpretKind(document.value, options.gvk);
-    // A lenient reader of Kubernetes knows the expected kind before it finds that the body names none.
+    // A lenient reader of Kubernetes determines the expected kind before it finds that the body names none.
     if (options.fieldValidation === 'Ignore') gvk = said;
     if (options.schema.goType === undefined) requireKind(document.value, () => bodyText(body, document, options));
     gvk = asSaid(document.value, said, options);
@@ -103,7 +103,7 @@ function bodyText(body: Uint8Array, { value }: JsonDocument, { mediaType }: Deco
   return mediaType === 'application/json' ? decodeText(body) : stringifyJson(isJsonObject(value) ? value : {});
 }
 
-/** Returns `said`, but without group and version for a custom resource that names none. */
+/** Returns `said`, but without group and version for a custom resource that does not name them. */
 function asSaid(value: unknown, said: GroupVersionKind, { schema }: DecodeObjectOptions): GroupVersionKind {
   if (schema.goType !== undefined) return said;
   const root = isJsonObject(value) ? value : {};
@@ -158,7 +158,7 @@ function noJson(error: unknown): unknown {
   return new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
 }
 
-/** Go type into which an object is read first, as errors say it. */
+/** Go type into which an object is first read, as errors name it. */
 export const typeMeta: string =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
@@ -229,7 +229,7 @@ export function* decodeDocumentInSlices(
   return { ...decoded, apiVersion: formatApiVersion(decoding.gvk), kind: decoding.gvk.kind };
 }
 
-/** Where Go registers its kinds, as errors say it. */
+/** Place where Go registers its kinds, as errors name it. */
 export const kindRegistry = 'in scheme "pkg/runtime/scheme.go:111"';
 
 function* decodeBuiltin(
@@ -276,7 +276,7 @@ function* decodeCustom(
   if (object.apiVersion === null) {
     throw new DecodeError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
   }
-  // The schema says nothing about objects of another kind. They are refused for their version or by validation.
+  // The schema does not describe objects of another kind. They are refused because of their version or by validation.
   if (gvk.kind !== expected.kind || gvk.group !== expected.group) coerceMetadata(object, '', strict);
   else {
     for (const fault of yield* coerceCustom(object, schema, strict)) throw new DecodeError(formatFieldError(fault));
@@ -286,8 +286,8 @@ function* decodeCustom(
 }
 
 /**
- * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Returns the errors of the embedded
- * objects. Throws DecodeError for faults of the resource's own metadata. Source: apiextensions schemaCoercingConverter.
+ * Gives a custom resource its canonical form: typed metadata, no unknown fields, embedded objects likewise. Returns the errors of the
+ * embedded objects. Throws DecodeError for faults of the resource's own metadata. Source: apiextensions schemaCoercingConverter.
  */
 export function* coerceCustom(
   object: Record<string, unknown>,
@@ -302,8 +302,8 @@ export function* coerceCustom(
 }
 
 /**
- * Brings the metadata of an object inside an object into form. Returns what is wrong with its type or metadata; `prefix`
- * is its path with a dot. Source: objectmeta.CoerceWithOptions.
+ * Gives the metadata of an embedded object its canonical form. Returns the fault of its type or metadata; `prefix` is its path with a dot.
+ * Source: objectmeta.CoerceWithOptions.
  */
 export function embeddedFault(
   object: Record<string, unknown>,
@@ -339,16 +339,13 @@ function coerceMetadata(object: Record<string, unknown>, prefix: string, strict:
 /** Clients' names may have any length; complaints longer than this are not sorted but come first. */
 const longestPlaced = 1024;
 
-/**
- * Go converts YAML to JSON with sorted keys, so complaints come in that order; JSON sent as YAML is read here in its
- * own order.
- */
+/** Go converts YAML to JSON with sorted keys, so complaints have that order. JSON sent as YAML keeps its own order. */
 function inKeyOrder(complaints: readonly string[]): readonly string[] {
   const placed = complaints.map((text) => ({ text, path: text.length > longestPlaced ? [] : pathIn(text) }));
   return placed.sort((a, b) => comparePaths(a.path, b.path)).map(({ text }) => text);
 }
 
-/** Returns the names in `unknown field "spec.a[0].b"`; none for a complaint of another form. */
+/** Returns the names in `unknown field "spec.a[0].b"`; none for other complaints. */
 function pathIn(complaint: string): readonly string[] {
   if (!complaint.endsWith('"')) return [];
   return complaint.slice(complaint.indexOf('"') + 1, -1).match(/[^.[\]]+/g) ?? [];

@@ -1,5 +1,5 @@
-// Writes the defaults of a schema into an object in place. Shared by custom resources and built-in kinds, whose OpenAPI
-// document has few defaults: Go's SetDefaults_* functions are in registry/<group>/<resource>/defaults.ts.
+// Writes the defaults of a schema into an object in place. Custom resources and built-in kinds share it. The OpenAPI
+// document of the latter has few defaults; Go's SetDefaults_* functions are in registry/<group>/<resource>/defaults.ts.
 
 import { deepCopy } from '@kapstan/api';
 import {
@@ -16,7 +16,7 @@ import type { SchemaNode } from './schema-node.ts';
 
 /**
  * Fills absent members with deep copies of their schema's defaults, on all levels. A `null` counts as absent if the
- * schema has a default and is not nullable. Looks at own keys only. Returns true when it filled in something. Source:
+ * schema has a default and is not nullable. Reads own keys only. Returns true when it filled in something. Source:
  * structural defaulting.Default.
  */
 export function applySchemaDefaults(node: SchemaNode, value: unknown): boolean {
@@ -69,8 +69,8 @@ class Filling {
   }
 
   /**
-   * Returns the items of a list, or undefined for the names of a map whose values may lack something. Fields are filled
-   * at once: a schema has few.
+   * Returns the items of a list, or the names of a map whose values may lack defaults; undefined for fields, which are
+   * filled at once because a schema has few.
    */
   stepsIn({ node, value }: Place): readonly unknown[] | undefined {
     if (Array.isArray(value)) return value;

@@ -62,15 +62,15 @@ const freeFormTypes = new Set([...freeForm].map(goTypeOf));
 interface GoNames {
   readonly goType?: string | undefined;
   readonly definition?: string | undefined;
-  /** Names of its fields' types. */
+  /** Names of the types of its fields. */
   readonly fields?: ReadonlyMap<string, GoTypeName> | undefined;
   /** Name of the type of a list's items or a map's values. */
   readonly elements?: GoTypeName | undefined;
 }
 
 /**
- * Reads the OpenAPI keywords of one place once, because every write asks each of its places for several of them.
- * Members become nodes when they are used.
+ * Reads the OpenAPI keywords of one place once, because every write reads several of them at each place. Members become
+ * nodes when they are used.
  */
 class LazySchemaNode implements SchemaNode {
   readonly raw: RawSchema;
@@ -163,7 +163,7 @@ function typeOf(raw: RawSchema): SchemaNode['type'] {
 }
 
 /**
- * Returns the node of a schema. Keywords beside a reference (list and patch strategies of the field) override the
+ * Returns the node of a schema. Keywords next to a reference (list and patch strategies of the field) override the
  * definition's. `name` is the name of the value's Go type, or of the type of its elements.
  */
 function nodeOf(raw: RawSchema, name: GoTypeName | undefined, schemas: DefinitionSchemas): SchemaNode {

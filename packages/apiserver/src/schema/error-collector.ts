@@ -5,8 +5,8 @@ import type { FieldError } from '@kapstan/api/errors';
 import { maxToldErrors, omittedErrors } from '@kapstan/api/internal';
 
 /**
- * Keeps as many errors as an answer shows and counts the others. Duplicates are counted apart, because an update may be
- * allowed to keep them.
+ * Keeps as many errors as an answer shows and counts the others. Duplicates are counted separately, because an update
+ * may be allowed to keep them.
  */
 export class ErrorCollector {
   readonly #kept: FieldError[] = [];
@@ -40,7 +40,7 @@ export function joinedErrors(first: readonly FieldError[], second: readonly Fiel
   return all.toList();
 }
 
-/** Returns the number of errors that a list stands for. */
+/** Returns the number of errors that a list represents. */
 export function countErrors(errors: readonly FieldError[]): number {
   let count = 0;
   for (const { omitted = 1 } of errors) count += omitted;

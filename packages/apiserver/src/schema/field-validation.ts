@@ -3,7 +3,7 @@
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
-/** Most complaints kept for one document. Source: sigs.k8s.io/json, maxStrictErrors. */
+/** Maximum number of complaints kept for one document. Source: sigs.k8s.io/json, maxStrictErrors. */
 const maxStrictErrors = 100;
 
 /** The complaints about one document in the order found, each text once. */

@@ -1,4 +1,4 @@
-// Lists and maps with names in Go, with the errors of its decoders, as recorded from a kube-apiserver 1.36.
+// Tests lists and maps with Go names and the errors of Go's decoder, as recorded from a kube-apiserver 1.36.
 
 import { isStatusError } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';

@@ -1,27 +1,25 @@
-// JobThread runs jobs in a thread that would otherwise hold the event loop: it reads long YAML
+// JobThread runs jobs in a thread that would otherwise block the event loop: it reads long YAML
 // (http/request/yaml-bodies.ts) and validates large objects (validation/large-object-validation.ts). The thread starts
-// when needed. It ends when it is idle, when a job takes too long or nobody waits for it any more, and with its owner.
+// when needed. It ends when it is idle, when a job takes too long or is no longer awaited, and when its owner closes
+// it.
 import type { Worker } from 'node:worker_threads';
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
 
 const idleMs = 10_000;
-/**
- * A job that nobody waits for any more may still finish within this time: ending the thread would cost the next job a
- * start.
- */
+/** Time for which a job that is no longer awaited may run on: ending the thread would cost the next job a start. */
 const abandonedMs = 1_000;
 
-/** What a thread for jobs needs, and the limits of its jobs. */
+/** Options of a thread for jobs, and the limits of its jobs. */
 export interface JobThreadOptions<Job> {
   /** The system's clock outside of tests, because the thread's work takes real time. */
   readonly clock: Clock;
   /** May throw; a request that needs the thread is then answered with 500. */
   readonly newThread: () => Worker;
   /**
-   * Returns the size of a job. The smallest job goes first, so that a few lines need not wait for a huge text. Every
-   * second time the oldest job goes, so that none waits forever.
+   * Returns the size of a job. The smallest job runs first, so that a few lines need not wait for a huge text. Every
+   * second time the oldest job runs, so that none waits forever.
    */
   sizeOf(job: Job): number;
   /** Longest time for one job, in milliseconds. */
@@ -42,7 +40,7 @@ interface Waiting<Job, Answer> {
 /** Runs jobs in a thread that is started when it is needed, the smallest job first. */
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions<Job>;
-  /** Invariant: no more than the requests in flight, with the running job. */
+  /** Invariant: at most as many as the requests in flight, including the running job. */
   readonly #waiting = new Set<Waiting<Job, Answer>>();
   #doing: Waiting<Job, Answer> | undefined;
   #worker: Worker | undefined;
@@ -79,7 +77,7 @@ export class JobThread<Job, Answer> {
     });
   }
 
-  /** Ends the thread, whatever it does; requests that wait for it get 500. Resolves when no thread is left. */
+  /** Ends the thread even while it works; requests that wait for it get 500. Resolves when no thread is left. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelEnd();
@@ -154,7 +152,7 @@ export class JobThread<Job, Answer> {
     worker.on('error', (error) => {
       if (worker === this.#worker) this.#replace(this.#options.failureOf(error));
     });
-    // A thread that ends by itself emits no error; without this its caller would wait until the job's time is over.
+    // A thread that ends by itself emits no error; without this handler its caller would wait for the whole time limit.
     worker.on('exit', (code) => {
       if (worker === this.#worker) this.#onExit(code);
     });

@@ -1,5 +1,5 @@
-// Reads JSON of clients with the engine's own parser and one pass over the text for what that hides (repeated names,
-// spelling of numbers, depth). Texts that hide something are read again by json-syntax.ts.
+// Reads JSON of clients with the engine's own parser and one pass over the text for details that the parser hides
+// (repeated names, spelling of numbers, depth). Texts with such details are read again by json-syntax.ts.
 import {
   endOfJsonString,
   JsonSyntaxError,
@@ -84,7 +84,9 @@ function* withoutSurrogatesInSlices(text: string): SlicedWork<string> {
   return result + text.slice(end);
 }
 
-/** Decodes a body; bytes that are no UTF-8 become U+FFFD, as in Go. A byte order mark is kept and so refused. */
+/**
+ * Decodes a body; bytes that are not UTF-8 become U+FFFD, as in Go. A byte order mark is kept and therefore refused.
+ */
 export function decodeText(body: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
 }

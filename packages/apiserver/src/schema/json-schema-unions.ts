@@ -12,7 +12,7 @@ const unions: ReadonlyMap<string, 'schemas' | 'boolean' | 'names'> = new Map([
   ['v1.JSONSchemaPropsOrStringArray', 'names'],
 ]);
 
-/** Stands for values that are not kept. */
+/** Represents values that are not kept. */
 export const nothing: SchemaNode = {};
 
 export function isJsonSchemaUnion(node: SchemaNode): boolean {
@@ -20,7 +20,7 @@ export function isJsonSchemaUnion(node: SchemaNode): boolean {
 }
 
 /**
- * Returns the schema by which a value of a union is read; undefined when the value is taken as it is. Throws {@link
+ * Returns the schema by which a value of a union is read; undefined when the value is taken unchanged. Throws {@link
  * GoValueError} when it has neither form.
  */
 export function unionMember(node: SchemaNode, value: unknown): SchemaNode | undefined {
@@ -31,7 +31,7 @@ export function unionMember(node: SchemaNode, value: unknown): SchemaNode | unde
     if (typeof value === 'boolean') return undefined;
     throw new GoValueError('boolean or JSON schema expected');
   }
-  // Go reads neither a list without items nor any other value. Validation refuses them as the items of a list.
+  // Go accepts neither a list without items nor any other value. Validation refuses them as the items of a list.
   if (!Array.isArray(value) || value.length === 0) return form === 'schemas' ? undefined : nothing;
   return { items: form === 'schemas' ? schema : { type: 'string' } };
 }

@@ -1,5 +1,5 @@
-// KeyedItems: the items of a list with x-kubernetes-list-type "map", found by the values of their keys. Used where an item is
-// compared with what it was before an update. Source: apiserver pkg/cel/common maplist.go.
+// KeyedItems: the items of a list with x-kubernetes-list-type "map", found by the values of their keys. Used to compare an item with its
+// state before an update. Source: apiserver pkg/cel/common maplist.go.
 import { ExactNumber } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import type { JsonSchema } from './structural-schema.ts';

@@ -1,4 +1,4 @@
-// Reading, decoding and normalizing in slices gives the same result as at once.
+// Reading, decoding and normalizing in slices gives the same result as doing it in one step.
 
 import { deepCopy } from '@kapstan/api';
 import { runWhole, type SlicedWork } from '@kapstan/api/internal';

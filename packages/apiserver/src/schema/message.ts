@@ -25,7 +25,7 @@ export interface MessageField {
   readonly omitsZero: boolean;
   /** True when the JSON omits the field if it was not on the wire. Otherwise it is null or its zero value. */
   readonly omitsAbsent: boolean;
-  /** For a map: the field of the values in its entries. */
+  /** For a map: the field of its entries' values. */
   readonly entry: MessageField | undefined;
 }
 
@@ -33,11 +33,11 @@ export interface Message {
   readonly name: string;
   /** Fields in the order of their numbers. */
   readonly fields: readonly MessageField[];
-  /** Index in `fields` of each JSON member, including those of inlined messages. */
+  /** Index in `fields` of each JSON member, including members of inlined messages. */
   readonly places: ReadonlyMap<string, number>;
   /** The fields by their numbers. */
   readonly byNumber: readonly (MessageField | undefined)[];
-  /** Fields that the JSON has even when they were not on the wire. */
+  /** Fields that the JSON contains even when they were not on the wire. */
   readonly always: readonly MessageField[];
   /** True when its JSON is the list of its only field: meta/v1 Verbs, ExtraValue. */
   readonly isList: boolean;

@@ -24,15 +24,15 @@ export function metaFacts(): MetaFacts {
 /** Kubernetes' descriptions of these types and query parameters. */
 interface MetaDescriptions {
   readonly definitions: Readonly<Record<string, TypeDescription>>;
-  /** Query parameter → what it does. */
+  /** Query parameter → its description. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** The same of patches, where they say something else. */
+  /** The same for patches, where the description differs. */
   readonly patchParameters: Readonly<Record<string, string>>;
 }
 
 let described: MetaDescriptions | undefined;
 
-/** Made by the build (packages/kinds/scripts/write-descriptions.mjs); empty without it. Read at the first use. */
+/** Made by the build (packages/kinds/scripts/write-descriptions.mjs); empty without it. Read on first use. */
 export function metaDescriptions(): MetaDescriptions {
   described ??= readDescriptions(new URL('../../dist/meta-descriptions.json', import.meta.url));
   return described;

@@ -8,9 +8,9 @@ interface Place {
 }
 
 /**
- * Removes, in place, members that are null although their schema is not nullable and has no default, which would replace
- * the null. Nulls in lists stay for validation to report. Returns true when it removed something. Deeper levels wait in
- * a list, so that one generator handles all. Source: structural defaulting.PruneNonNullableNullsWithoutDefaults.
+ * Removes, in place, members that are null although their schema is not nullable and has no default, which would replace the null. Nulls in
+ * lists stay, and validation reports them. Returns true when it removed something. Deeper levels wait in a list, so that one generator
+ * handles all. Source: structural defaulting.PruneNonNullableNullsWithoutDefaults.
  */
 export function* dropNullsInSlices(node: SchemaNode, value: unknown): SlicedWork<boolean> {
   const open: Place[] = [];

@@ -13,7 +13,7 @@ const integerRanges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
 
 const maxIntegerLength = 400;
 
-/** `shown`: the value as it was sent, for errors. */
+/** `shown`: the value as received, for errors. */
 type NumberCheck = (value: number, path: string, shown: unknown) => readonly FieldError[];
 
 type RangeCheck = (value: number | ExactNumber, path: string, what: string) => readonly FieldError[];
@@ -31,7 +31,7 @@ export function numberChecks(schema: JsonSchema): readonly ValueValidator[] {
 }
 
 /**
- * As in Kubernetes, the error names no field, but its text says the place. `what` is the value itself or one of the
+ * As in Kubernetes, the error names no field, but its text contains the path. `what` is the value itself or one of the
  * schema's limits, which must be of its type, too. Source: validate.IsValueValidAgainstRange and NumberValidator.
  */
 function rangeCheck(schema: JsonSchema): RangeCheck {
@@ -45,7 +45,7 @@ function integerCheck({ format }: JsonSchema): RangeCheck {
   return (value, path, what) => {
     const text = String(value);
     const isInteger = value instanceof ExactNumber ? /^-?\d+$/.test(text) : Number.isInteger(value);
-    // No format has numbers with as many digits, and reading millions of them would take seconds.
+    // No format has numbers with more digits, and reading millions of them would take seconds.
     if (isInteger && text.length <= maxIntegerLength) {
       const integer = BigInt(text.includes('e') ? Number(value) : text);
       const [low, high] = range ?? [-(2n ** 63n), 2n ** 63n - 1n];
@@ -68,7 +68,7 @@ interface Limit {
   readonly bound: number;
   /** Name of the limit in an error. */
   readonly what: string;
-  /** Returns what is wrong with a value; `bound` is the limit in the value's type. */
+  /** Returns the fault of a value; `bound` is the limit in the value's type. */
   fault(value: number, bound: number, path: string): string | undefined;
 }
 

@@ -8,7 +8,9 @@ import { RE2JS } from 're2js';
 const known = new Map<string, (text: string) => boolean>();
 const maxKnown = 1000;
 
-/** Returns a test for a pattern, which may match any part of the text. Throws SyntaxError when it is no RE2 pattern. */
+/**
+ * Returns a test for a pattern, which may match any part of the text. Throws SyntaxError when it is not an RE2 pattern.
+ */
 export function compilePattern(pattern: string): (text: string) => boolean {
   const test = known.get(pattern);
   if (test !== undefined) return test;

@@ -46,7 +46,7 @@ describe('unknown fields', () => {
     const schema = object({ map: { type: 'object', additionalProperties: text } });
     const value = JSON.parse('{"map":{"__proto__":"a","constructor":"b"}}') as Record<string, unknown>;
     expect(prune(schema, value).unknown).toEqual([]);
-    // Values of any type stay, but nothing is known of what lies in them. Recorded.
+    // Values of any type stay, but nothing is known about their contents. Recorded.
     const free = object({ map: { type: 'object', additionalProperties: true } });
     expect(prune(free, { map: { n: 1, a: { b: [] }, l: [1] } })).toMatchObject({
       unknown: ['map.a.b'],

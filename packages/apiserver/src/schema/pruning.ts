@@ -17,7 +17,7 @@ const objectMembers: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metad
 export interface Pruned {
   /** Paths of the removed fields, sorted. */
   readonly unknown: readonly string[];
-  /** Objects inside the object (x-kubernetes-embedded-resource), whose metadata the caller handles. */
+  /** Embedded objects (x-kubernetes-embedded-resource), whose metadata the caller handles. */
   readonly embedded: readonly { readonly path: string; readonly object: Record<string, unknown> }[];
 }
 

@@ -45,7 +45,7 @@ export function scalarFormOf(type: string): ScalarForm {
 /** Amounts in a list of resources are rounded to thousandths. Source: SetDefaults_ResourceList. */
 export const resourceAmountForm: ScalarForm = { kind: 'milliQuantity', isStruct: true };
 
-/** Returns what an unset value prints. */
+/** Returns the text that an unset value prints. */
 export function zeroOfScalar(form: ScalarForm): unknown {
   switch (form.kind) {
     case 'string':

@@ -12,7 +12,7 @@ export interface SchemaNode {
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | undefined;
   readonly format?: string | undefined;
   readonly nullable?: boolean | undefined;
-  /** A Map, so that names of clients find own members only. */
+  /** A Map, so that names chosen by clients find own members only. */
   readonly properties?: ReadonlyMap<string, SchemaNode> | undefined;
   /** Schema of the values of a map; `true` = any value. */
   readonly additionalProperties?: SchemaNode | true | undefined;
@@ -67,7 +67,7 @@ export interface ApiTypes {
   messageOfKind(kind: GroupVersionKind): Message | undefined;
   /** Returns the published keywords of a definition. */
   rawSchema(definition: string): RawSchema | undefined;
-  /** A default of a member that documents tell of, though nothing fills it in. */
+  /** Returns the default that documents show for a member although nothing fills it in. */
   markedDefault(definition: string, member: string): unknown;
   /** Returns the description of a definition, or undefined when there is none. */
   describe(definition: string): TypeDescription | undefined;

@@ -1,5 +1,5 @@
-// SchemaSource holds the types of a set of kinds as data. A package with kinds passes it in, and TypeRegistry makes
-// from it what the server works with.
+// SchemaSource holds the types of a set of kinds as data. A package with kinds passes it in, and TypeRegistry makes the
+// server's types from it.
 
 /** A definition in JSON schema keywords; `$ref` names another definition. */
 export type RawSchema = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export interface ProtobufData {
 }
 
 /**
- * Go's name of a field's type. A text names the scalar, also in a list or map; an object names the list or map itself.
+ * Go's name of a field's type. A text names the scalar, even in a list or map; an object names the list or map itself.
  */
 export type GoTypeName = string | { readonly collection?: string; readonly elements?: GoTypeName };
 
@@ -45,14 +45,17 @@ export interface SchemaSource {
   schemas(): SchemaData;
   protobuf(): ProtobufData;
   goTypes(): GoTypeData;
-  /** "core.v1.LocalObjectReference.name" → a default that documents tell of, though nothing fills it in. Default none. */
+  /** "core.v1.LocalObjectReference.name" → a default that documents show although nothing fills it in. Default none. */
   readonly markedDefaults?: ReadonlyMap<string, unknown>;
   /** Returns the descriptions by definition. The result is not kept. Default: no descriptions. */
   descriptions?(): Readonly<Record<string, TypeDescription>>;
-  /** Kinds that have a message but no schema, with that message, for example "v1/RangeAllocation". Default none. */
+  /** Kinds that have a message but no schema, each with its message, for example "v1/RangeAllocation". Default none. */
   readonly messageKinds?: ReadonlyMap<string, string>;
-  /** Kinds by apiVersion that a body may name, only to be refused for their version. Default none. */
+  /** Kinds by apiVersion that a body may name, but which are then refused for their version. Default none. */
   readonly retiredKinds?: ReadonlyMap<string, readonly string[]>;
-  /** True when a map of amounts in the definition is a list of resources, rounded to thousandths. Default: none is. */
+  /**
+   * Returns true when a map of amounts in the definition is a list of resources, rounded to thousandths. Default: no
+   * map is.
+   */
   isResourceList?(definition: string): boolean;
 }

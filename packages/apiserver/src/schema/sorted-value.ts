@@ -4,7 +4,7 @@ import { setOwn } from '@kapstan/api/internal';
 
 const surrogate = /[\ud800-\udfff]/;
 
-/** Returns own keys sorted by their bytes, as in Go: beyond the basic plane the order of UTF-16 is another one. */
+/** Returns own keys sorted by their bytes, as in Go: beyond the basic plane, the order of UTF-16 units differs. */
 export function sortedKeys(value: object): string[] {
   const keys = Object.keys(value).sort();
   if (!keys.some((key) => surrogate.test(key))) return keys;

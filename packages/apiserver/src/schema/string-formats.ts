@@ -11,11 +11,11 @@ const hostname = new RegExp(`^(?:${letter}(?:-?${letter}{0,62})?|(?:${label}\\.)
 const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 const shortName = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const goDuration = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-// Matches numbers with a unit anywhere. It starts only at the first digit, or a long number would be read once per
-// digit.
+// Matches numbers with a unit anywhere. It starts only at the first digit; otherwise a long number would be read once
+// per digit.
 const amounts = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
 const amountUnit = /^(?:ns|us|µs|ms|s|m|hr?|d|wk?|(?:nano|micro|milli|sec|min|hour|day|week).*)$/i;
-// At least one byte. Source: govalidator.IsBase64.
+// Matches at least one byte. Source: govalidator.IsBase64.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 
 const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([

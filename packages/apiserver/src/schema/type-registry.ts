@@ -1,5 +1,5 @@
 // TypeRegistry: everything that the server uses of the types of one source, each made on first use. A package with
-// kinds makes one; the nodes of its schemas refer to it, so a resource's definition brings it along.
+// kinds makes one; the nodes of its schemas refer to it, so a resource's definition includes it.
 import {
   formatApiVersion,
   type GroupVersionKind,
@@ -21,7 +21,7 @@ export class TypeRegistry implements ApiTypes {
   readonly #messages: ProtobufMessages;
   #kinds: ReadonlyMap<string, readonly unknown[]> | undefined;
 
-  /** Reads nothing until asked. */
+  /** Reads nothing until it is first used. */
   constructor(source: SchemaSource) {
     this.#source = source;
     this.#schemas = new DefinitionSchemas(source, this);

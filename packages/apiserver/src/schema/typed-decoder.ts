@@ -22,7 +22,7 @@ import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-
 import { mergeRepeated } from './repeated-member.ts';
 import type { SchemaNode } from './schema-node.ts';
 
-/** The document does not fit its kind. The message is the one of Go's decoders. */
+/** The error for a document that does not fit its kind. The message comes from Go's decoders. */
 export class DecodeError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
@@ -36,7 +36,7 @@ export interface TypedDecodeOptions {
   /** Objects in which names repeat. Absent = none. */
   readonly repeats?: ReadonlyMap<object, MemberList>;
   /**
-   * Selects the error texts for a wrong type: those of Go's JSON decoder ('json') or of apimachinery's converter of
+   * Selects the error texts for a wrong type: the texts of Go's JSON decoder ('json') or of apimachinery's converter of
    * maps ('unstructured').
    */
   readonly words: 'json' | 'unstructured';
@@ -71,7 +71,7 @@ class TypedDecoder {
   readonly #options: TypedDecodeOptions;
   /** Names of the fields from the root to the current value, as in Go's errors: without map keys and indexes. */
   readonly #fields: string[] = [];
-  /** The structs of these fields, and the one that is being read. */
+  /** The structs that contain these fields, and the one that is being read. */
   readonly #structs: SchemaNode[] = [];
   /** Path from the root to the current value, for error texts. */
   readonly #path: string[] = [];
@@ -108,7 +108,7 @@ class TypedDecoder {
     }
   }
 
-  /** Go reads these with a decoder of their own, which reports neither unknown nor repeated fields. */
+  /** Go reads these with separate decoders, which report neither unknown nor repeated fields. */
   #union(value: unknown, node: SchemaNode): unknown {
     try {
       const schema = unionMember(node, value);
@@ -172,7 +172,7 @@ class TypedDecoder {
     setOwn(result, name, seen === undefined ? decoded : mergeRepeated(getOwn(result, name), decoded, node));
   }
 
-  /** Does what {@link decode} does, and leaves every small value to it. */
+  /** Does what {@link decode} does, and leaves every small value to that function. */
   *decodeInSlices(value: unknown, node: SchemaNode): SlicedWork<unknown> {
     const isPlain = value === null || isCustomType(node) || isJsonSchemaUnion(node) || fitsOneSlice(value);
     if (isPlain) return this.decode(value, node);

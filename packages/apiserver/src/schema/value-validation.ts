@@ -24,8 +24,8 @@ import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
 /**
- * Compiles a schema; schemas of members and items are compiled when the first value comes. Throws SyntaxError, then or
- * now, for a pattern that is no RE2 expression.
+ * Compiles a schema; schemas of members and items are compiled for their first value. Throws SyntaxError, now or later,
+ * for a pattern that is not an RE2 expression.
  */
 export function compileValidator(schema: JsonSchema): ValueValidator {
   const checks = [
@@ -39,7 +39,7 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
   ];
   const nullChecks = enumCheck(schema);
   return (value, path, old) => {
-    // Even where null is allowed, an enum has to name it.
+    // Even where null is allowed, an enum has to list it.
     if (value === null && schema.nullable === true) return nullChecks.flatMap((check) => [...check(value, path, old)]);
     let errors: readonly FieldError[] = [];
     for (const check of checks) errors = joinedErrors(errors, check(value, path, old));
@@ -69,7 +69,7 @@ function isInt64(text: string): boolean {
   return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
 
-/** Returns the format that Go's type of a value stands for. */
+/** Returns the format that corresponds to Go's type of a value. */
 function goFormat(name: string): string {
   if (name === 'integer') return 'int64';
   return name === 'number' ? 'float64' : '';
@@ -101,14 +101,14 @@ interface ExpectedType {
   readonly format: string;
 }
 
-/** Lists pass for values of a format, which looks at text only. Source: typeValidator.Validate. */
+/** Lists pass the check of a format, which applies only to text. */
 function isLeftToFormat(name: string, { allowed, format }: ExpectedType): boolean {
   if (name !== 'array' && name !== 'string') return false;
   const hasFormat = isKnownFormat(format) || numberFormats.has(format);
   return hasFormat && !allowed.includes('number') && !allowed.includes('integer');
 }
 
-/** Reports a value by the format, if there is one, unless it is text, a list or null. Source: typeValidator.Validate. */
+/** Reports a value by its format, if there is one, unless it is text, a list or null. Source: typeValidator.Validate. */
 function wrongType(path: string, name: string, { allowed, format }: ExpectedType): FieldError {
   const isByFormat =
     (isKnownFormat(format) || numberFormats.has(format)) && !['string', 'array', 'null'].includes(name);
@@ -119,7 +119,7 @@ function wrongType(path: string, name: string, { allowed, format }: ExpectedType
 function stringChecks(schema: JsonSchema): readonly ValueValidator[] {
   const { minLength, maxLength, pattern } = schema;
   const checks: ((text: string, path: string) => FieldError[])[] = [];
-  // Lengths are in characters, although the text of tooLongField says bytes, as in kube-apiserver.
+  // Lengths are in characters, although kube-apiserver's text in tooLongField says bytes.
   if (typeof maxLength === 'number') {
     checks.push((text, path) => (length(text) > maxLength ? [tooLongField(path, maxLength)] : []));
   }
@@ -268,7 +268,7 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
   const checkMembers = (object: Record<string, unknown>, path: string, old: unknown): readonly FieldError[] => {
     const found = new ErrorCollector();
     for (const key of Object.keys(object)) {
-      // Kind and version are not compared: old and new object have the same ones, whatever was stored. Source:
+      // Kind and version are not compared, because old and new object have the same ones, whatever was stored. Source:
       // isTypeMetaField.
       const isKind = path === '' && (key === 'apiVersion' || key === 'kind');
       const before = isJsonObject(old) && !isKind ? getOwn(old, key) : undefined;

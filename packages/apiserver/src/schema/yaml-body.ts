@@ -1,5 +1,5 @@
-// YamlBody: a body that a client sent as YAML, which may be JSON. It is read in the turn that asks for it; long ones
-// are read by http/request/yaml-bodies.ts. Used by decode-object.ts and by apply patches.
+// YamlBody: a body that a client sent as YAML, which may be JSON. It is read in the turn that needs it;
+// http/request/yaml-bodies.ts reads long ones. Used by decode-object.ts and by apply patches.
 import { JsonLimitError, JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { bodyError } from './body-limits.ts';
 import { type JsonDocument, readJsonText } from './json-reader.ts';

@@ -1,11 +1,13 @@
-// Describes the fault of a text that is no YAML in the words of Go's reader, with its line numbers. Used by
+// Describes the fault of a text that is not YAML in the words of Go's reader, with its line numbers. Used by
 // yaml-reader.ts. Source: go.yaml.in/yaml/v2 scannerc.go, parserc.go and decode.go (parser.fail), recorded texts.
 
 import { ExactNumber } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
 import type { YAMLError } from 'yaml';
 
-/** Where Go finds the fault: its scanner counts lines from 1, its parser from 0; neither names the first line. */
+/**
+ * The place where Go finds the fault: its scanner counts lines from 1, its parser from 0; neither names the first line.
+ */
 type Place = 'scanner' | 'parser' | 'next' | 'end';
 
 interface Fault {

@@ -17,7 +17,7 @@ describe('an alias', () => {
   });
 
   it('costs no look at all other nodes', () => {
-    // Otherwise there would be 9,000 times 29,000 lookups, which take minutes.
+    // Without this limit there would be 9,000 times 29,000 lookups, which take minutes.
     const list = `[${'1,'.repeat(20_000)}]`;
     const { value } = readYaml(`a: ${list}\nb: &x 1\nc: [${'*x,'.repeat(9_000)}]`);
     expect((value as { c: unknown[] }).c).toHaveLength(9_000);
@@ -25,7 +25,7 @@ describe('an alias', () => {
 });
 
 describe('aliases', () => {
-  // Each list has ten of the one before it. Source: go.yaml.in/yaml/v2 decode.go, decode_test.go.
+  // Each list contains the previous one ten times. Source: go.yaml.in/yaml/v2 decode.go, decode_test.go.
   const bomb = (levels: number): string =>
     `a0: &a0 [x]\n${Array.from({ length: levels }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(10)}]\n`).join('')}`;
 
@@ -53,13 +53,13 @@ describe('aliases', () => {
 });
 
 it('a text of more tokens than are asked for is not read', () => {
-  // Five tokens per line (a sign, a blank, the mark of a scalar, the scalar, the line's end), and before them the mark
-  // of a document.
+  // There are five tokens per line (a sign, a blank, the mark of a scalar, the scalar, the line's end), and before them
+  // the mark of a document.
   expect(readYaml('- a\n'.repeat(99), { maxTokens: 500 }).value).toHaveLength(99);
   expect(() => readYaml('- a\n'.repeat(100), { maxTokens: 500 })).toThrow(
     'more than 500 tokens of YAML; send it as JSON',
   );
-  // The text behind them is not looked at.
+  // The text after them is not read.
   expect(() => readYaml(`${'- a\n'.repeat(100)}${'['.repeat(20_000)}`, { maxTokens: 500 })).toThrow('more than 500');
 });
 

@@ -20,15 +20,15 @@ import {
 import { describeFault, goSyntax, unreadableIn } from './yaml-faults.ts';
 
 /**
- * Most that aliases may add to a text, in characters and values: as much as a body may have. It stops a "billion
- * laughs" attack.
+ * Maximum number of characters and values that aliases may add to a text: as much as a body may have. It stops a
+ * "billion laughs" attack.
  */
 const maxAliased = 3 * 1024 * 1024;
 
 // Matches errors of the step from YAML to JSON, which do not begin with "yaml: ".
 const ofJson = /^(?:json: |unsupported map key)/;
 
-/** The text is no YAML or beyond the limits. The message begins with "yaml: " where Go's does. */
+/** The error for a text that is not YAML or exceeds the limits. The message begins with "yaml: " where Go's does. */
 export class YamlSyntaxError extends Error {
   /** Recreates the same error when passed to the constructor. */
   readonly reason: string;

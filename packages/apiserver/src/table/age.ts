@@ -1,5 +1,5 @@
-// Age: a table cell that changes with time. Printers return the moment that is counted from, so their result stays
-// valid as long as the object does; the text is made when the row is sent. Used by the printers, read by row-cells.ts.
+// Age: a table cell that changes with time. Printers return the start of the age, so their result stays valid as long
+// as the object; the text is made when the row is sent. Used by the printers, read by row-cells.ts.
 import { parseTime } from '@kapstan/api';
 import { humanDuration } from './human-duration.ts';
 

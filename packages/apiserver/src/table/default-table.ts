@@ -1,4 +1,4 @@
-// The Table of objects without columns of their own. Source: rest.NewDefaultTableConvertor.
+// The Table of objects without their own columns. Source: rest.NewDefaultTableConvertor.
 import type { UnstructuredObject } from '@kapstan/api';
 import { metadataDescription } from '../schema/meta-types.ts';
 import type { TableConvertor } from './table.ts';

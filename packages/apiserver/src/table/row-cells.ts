@@ -1,5 +1,5 @@
-// The cells of a row with their ages as text: as values, and as JSON of which everything but the ages is made once and
-// kept. Made from a kind's TableConvertor, used by http/answer/table-response.ts.
+// The cells of a row with their ages as text: as values, and as JSON. The JSON of everything but the ages is made once
+// and kept. Made from a kind's TableConvertor, used by http/answer/table-response.ts.
 import { stringifyJson } from '@kapstan/api';
 import { type Age, isAge } from './age.ts';
 
@@ -9,7 +9,7 @@ export function cellsAt(cells: readonly unknown[], nowMs: number): readonly unkn
 }
 
 /**
- * The cells of one object as JSON. It holds only texts and moments, some 400 bytes for most objects, and not the object
+ * The cells of one object as JSON. It holds only texts and times, about 400 bytes for most objects, and not the object
  * itself.
  */
 export class RowCells {

@@ -1,7 +1,7 @@
 // Measures how the CPU time of some work grows with its size, for tests of cost.
 import { existsSync, readFileSync } from 'node:fs';
 
-/** First number: nanoseconds that this thread ran. Source: proc_pid_schedstat(5). */
+/** The first number is the time that this thread ran, in nanoseconds. */
 const threadTimes = '/proc/thread-self/schedstat';
 const hasThreadTimes = existsSync(threadTimes);
 
@@ -11,7 +11,7 @@ const leastMicroseconds = 20_000;
 
 /**
  * Returns the ratio of the CPU times of `work(4n)` and `work(n)`: about 4 for linear cost, 16 for quadratic. `prepare`
- * returns the work and is not measured itself.
+ * returns the work; its own time is not measured.
  */
 export function cpuGrowth(prepare: (n: number) => () => unknown, n: number): number {
   const [small, large] = [prepare(n), prepare(4 * n)];
@@ -39,7 +39,9 @@ function microsecondsOf(work: () => unknown): number {
   }
 }
 
-/** Returns the CPU time of this thread; of the process, with the threads that collect garbage, where no more is known. */
+/**
+ * Returns the CPU time of this thread; where that is unknown, of the process, including the threads that collect garbage.
+ */
 function cpuMicroseconds(): number {
   if (hasThreadTimes) return Number.parseInt(readFileSync(threadTimes, 'utf8'), 10) / 1_000;
   const { user, system } = process.cpuUsage();

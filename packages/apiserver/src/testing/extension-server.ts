@@ -1,5 +1,5 @@
-// An API server behind a Service, played by the test: it remembers what it was asked, and answers as it is told. For
-// tests of the aggregator.
+// An API server behind a Service, simulated by the test: it records requests, and gives the answers that the test sets.
+// Used for tests of the aggregator.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
@@ -14,14 +14,14 @@ export interface ExtensionRequest {
   readonly method: string;
   readonly url: string;
   readonly rawHeaders: readonly string[];
-  /** Common name of the client's certificate. "" = it showed none. */
+  /** Common name of the client's certificate. "" = it presented none. */
   readonly commonName: string;
   readonly body: string;
 }
 
 export class ExtensionServer {
   answer: Answer = (_request, response) => void response.end('{}');
-  /** Takes a request that asks for another protocol. */
+  /** Handles a request that asks for another protocol. */
   onUpgrade: (request: IncomingMessage, socket: Socket) => void = (_request, socket) => void socket.destroy();
   readonly asked: ExtensionRequest[] = [];
   /** Connections made so far. */

@@ -1,4 +1,5 @@
-// A kubelet or a pod for tests: real sockets, with or without TLS, which record requests and answer as the path says.
+// A kubelet or a pod for tests: real sockets, with or without TLS, which record requests and answer according to the
+// path.
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';

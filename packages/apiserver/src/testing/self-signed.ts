@@ -3,7 +3,10 @@ import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 
-/** Returns certificate and key in PEM. `name` is, for example, "CN=alice+O=dev"; `hosts` are DNS names beside the address; 'none' = it has no alternative names. */
+/**
+ * Returns certificate and key in PEM. `name` is, for example, "CN=alice+O=dev"; `hosts` are DNS names in addition to the address; 'none' =
+ * no alternative names.
+ */
 export async function selfSigned(
   name: string,
   hosts: readonly string[] | 'none' = [],

@@ -42,7 +42,7 @@ export function testDefinition(changes: DefinitionChanges = {}): ResourceDefinit
   };
 }
 
-/** A strategy like those of most built-in kinds: an update need not name a version. */
+/** A strategy like most built-in kinds have: an update need not name a version. */
 export const unconditionalStrategy = { ...defaultStrategy, allowUnconditionalUpdate: true };
 
 /** The engine, the clock and the stores of one test. */

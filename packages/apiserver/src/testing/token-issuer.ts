@@ -1,4 +1,4 @@
-// TestIssuer: an issuer of JSON Web Tokens over HTTPS with keys of its own, for tests.
+// TestIssuer: an issuer of JSON Web Tokens over HTTPS with its own keys, for tests.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
@@ -28,18 +28,18 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 export class TestIssuer {
   readonly ca: string;
-  /** Keys that it publishes; change it to rotate. */
+  /** Keys that the issuer publishes; change the list to rotate them. */
   keys: IssuerKey[] = [];
-  /** Paths that were asked for. */
+  /** Paths that were requested. */
   readonly requests: string[] = [];
   /** Headers of the key set. */
   keyHeaders: Record<string, string> = {};
-  /** Called before the usual answer; true = it answered, or will not. */
+  /** Called before the usual answer; true = it has answered, or will not. */
   handle: Handler = () => false;
   readonly #server: Server;
   readonly #port: number;
 
-  /** Without names, its certificate names "localhost" in the common name alone. */
+  /** Without names, its certificate contains "localhost" only as the common name. */
   static async start(port: number = 0, { hasNames = true } = {}): Promise<TestIssuer> {
     const { cert, key } = hasNames ? await selfSigned('CN=issuer') : await selfSigned('CN=localhost', 'none');
     const server = createServer({ cert, key });

@@ -1,4 +1,4 @@
-// A test client that asks for another protocol on a plain connection and then exchanges bytes.
+// A test client that requests another protocol on a plain connection and then exchanges bytes.
 import { connect, type Socket } from 'node:net';
 import { adminToken } from './api-server-fixture.ts';
 
@@ -8,7 +8,7 @@ export interface UpgradedConnection {
   readonly head: string;
   /** All bytes after the head so far. */
   received(): string;
-  /** Resolves when what was received holds the text. */
+  /** Resolves when the received bytes contain the text. */
   until(text: string): Promise<void>;
   /** Resolves with all that was received, when the connection is over. */
   readonly closed: Promise<string>;
@@ -17,7 +17,7 @@ export interface UpgradedConnection {
 export interface UpgradeRequest {
   readonly method?: string;
   readonly headers?: readonly string[];
-  /** Sent in one go with the request. */
+  /** Bytes that are sent together with the request. */
   readonly head?: string;
 }
 

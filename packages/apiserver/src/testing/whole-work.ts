@@ -1,4 +1,4 @@
-// Sliced work of a request done in one turn, for tests of what it returns.
+// Runs sliced work of a request in one turn, for tests of its result.
 import type { UnstructuredObject } from '@kapstan/api';
 import { runWhole } from '@kapstan/api/internal';
 import { createPatcher, type PatchOptions, type PatchRequest } from '../patch/apply-patch.ts';

@@ -1,5 +1,5 @@
-// The header baggage of W3C: values that a caller wants everybody to have who works on its request. Passed on to webhooks.
-// Source: go.opentelemetry.io/otel/propagation (Baggage), baggage.Parse, whose limits these are.
+// The header baggage of W3C: values that a caller sends to every server that works on its request. They are passed on to webhooks. Source,
+// also of the limits: go.opentelemetry.io/otel/propagation (Baggage), baggage.Parse.
 
 const maxBytes = 8192;
 const maxMembers = 180;
@@ -9,7 +9,9 @@ const octets = '[\\x21\\x23-\\x2b\\x2d-\\x3a\\x3c-\\x5b\\x5d-\\x7e]*';
 const property = `\\s*;\\s*${token}(?:\\s*=\\s*${octets})?`;
 const member = new RegExp(`^\\s*${token}\\s*=\\s*${octets}(?:${property})*\\s*$`);
 
-/** Returns the header as it may be passed on; undefined when there is none or it is wrong. `lines`: as they were sent. */
+/**
+ * Returns the header as it may be passed on; undefined when it is absent or malformed. `lines`: its lines as received.
+ */
 export function baggageOf(lines: readonly string[]): string | undefined {
   if (lines.length === 0) return undefined;
   const text = lines.join(',');

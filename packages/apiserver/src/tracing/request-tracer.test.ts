@@ -65,7 +65,7 @@ describe('a tracer', () => {
   it.each([
     [0, '00'.repeat(16), false],
     [1_000_000, 'ff'.repeat(16), true],
-    // Half of all ids are below the bound: those whose last eight bytes begin with a zero bit.
+    // Half of all ids are below the bound: the ones whose last eight bytes begin with a zero bit.
     [500_000, `${'ff'.repeat(8)}7f${'ff'.repeat(7)}`, true],
     [500_000, `${'00'.repeat(8)}80${'00'.repeat(7)}`, false],
   ])('of rate %i decides by the id %s: %s', (rate, id, isSampled) => {

@@ -1,5 +1,5 @@
-// RequestTracer decides which requests are traced and starts their spans; calls of the store become parts of them.
-// request-chain.ts asks it. Source: apiserver endpoints/filters/traces.go, component-base tracing, otel sdk sampling.go.
+// RequestTracer decides which requests are traced and starts their spans; calls of the store become parts of them. Used by
+// request-chain.ts. Source: apiserver endpoints/filters/traces.go, component-base tracing, otel sdk sampling.go.
 import { randomBytes } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Clock, systemClock } from '@kapstan/api';
@@ -10,22 +10,22 @@ import { Span, type SpanAttributes, type SpanPorts, type SpanSink } from './span
 /** Options of a {@link RequestTracer}. */
 export interface RequestTracerOptions {
   readonly sink: SpanSink;
-  /** Requests out of a million that are traced although no caller asks for it. Default 0. */
+  /** Number of requests per million that are traced although the caller does not ask for it. Default 0. */
   readonly samplingRatePerMillion?: number | undefined;
   readonly clock?: Clock | undefined;
   /** Returns random bytes for ids. */
   readonly random?: ((bytes: number) => Buffer) | undefined;
 }
 
-/** What a request brings along. */
+/** The trace context that a request carries. */
 export interface TracedRequest {
   readonly auditId: string;
   readonly name: string;
-  /** True when its user may decide what is traced. Of others a trace is only a link. */
+  /** True when its user may decide what is traced. The traces of other users only become links. */
   readonly isTrusted: boolean;
   readonly traceParent: string | undefined;
   readonly traceState: string | undefined;
-  /** Called only for requests that are traced. */
+  /** Called only for traced requests. */
   readonly attributes: () => SpanAttributes;
 }
 
@@ -63,15 +63,15 @@ export class RequestTracer {
   }
 
   /**
-   * Returns the span of a request, or undefined when it is not traced. The span of a caller who traces nothing is given
-   * to nobody.
+   * Returns the span of a request, or undefined when it is not traced. The span of a caller that does not trace is not
+   * returned.
    */
   start(request: TracedRequest): Span | undefined {
     const remote = parseTraceParent(request.traceParent, request.traceState);
     const parent = request.isTrusted ? remote : undefined;
     const traceId = parent?.traceId ?? this.#newId(16);
     const isSampled = parent?.isSampled ?? this.#samples(traceId);
-    // A caller who does not trace still wants webhooks to know the place.
+    // A caller that does not trace still wants its webhooks to get the trace context.
     if (!isSampled && parent === undefined) return undefined;
     const context = { traceId, spanId: this.#newId(8), isSampled, traceState: parent?.traceState ?? '' };
     const links = parent === undefined && remote !== undefined ? [remote] : [];
@@ -85,7 +85,7 @@ export class RequestTracer {
     return span;
   }
 
-  /** Calls of the store become parts of `spans.now` from now on. Does nothing once the request has been forgotten. */
+  /** Makes calls of the store parts of `spans.now` from now on. Does nothing once the request has been forgotten. */
   follow(auditId: string, spans: RunningSpans): void {
     if (this.#isRunning(auditId, spans.request)) this.#running.set(auditId, spans);
   }

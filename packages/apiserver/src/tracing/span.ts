@@ -1,4 +1,4 @@
-// Span: a timed part of the work for a sampled request, with events and parts of its own. Made by request-tracer.ts;
+// Span: a timed part of the work for a sampled request, with its own events and child spans. Made by request-tracer.ts;
 // handlers and webhooks add to it. Source: go.opentelemetry.io/otel/trace.
 import type { Clock } from '@kapstan/api';
 import { formatTraceParent, type TraceContext } from '@kapstan/api/internal';
@@ -6,7 +6,7 @@ import { formatTraceParent, type TraceContext } from '@kapstan/api/internal';
 /** A value of a span's attribute. */
 export type SpanValue = string | number | boolean;
 export type SpanAttributes = Readonly<Record<string, SpanValue>>;
-/** Which side of a call a span is. */
+/** The side of a call that a span represents. */
 export type SpanKind = 'server' | 'client' | 'internal';
 
 /** Something that happened during a span. */
@@ -29,7 +29,7 @@ export interface FinishedSpan {
   readonly endMs: number;
   readonly attributes: SpanAttributes;
   readonly events: readonly SpanEvent[];
-  /** Spans of other traces that led to this one. */
+  /** Spans of other traces that caused this one. */
   readonly links: readonly TraceContext[];
   readonly isError: boolean;
 }

@@ -7,9 +7,9 @@ import { decodeConfiguration, fileSchema, integerSchema, textSchema } from '../s
 
 /** The file of `--tracing-config-file`, read. */
 export interface TracingConfiguration {
-  /** Where the collector listens, for gRPC. Absent = localhost:4317. */
+  /** Address of the collector, for gRPC. Absent = localhost:4317. */
   readonly endpoint?: string;
-  /** Requests out of a million that are traced although no caller asks for it. Absent = none. */
+  /** Number of requests per million that are traced although the caller does not ask for it. Absent = none. */
   readonly samplingRatePerMillion?: number;
 }
 
@@ -23,7 +23,7 @@ const form = {
 const maxRate = 1_000_000;
 const schemes: ReadonlySet<string> = new Set(['dns', 'unix', 'unix-abstract']);
 
-/** Throws an Error that says what is wrong with the text. */
+/** Throws an Error that describes the fault of the text. */
 export function parseTracingConfiguration(text: string): TracingConfiguration {
   const configuration = decode(text);
   const errors = [...rateErrors(configuration), ...endpointErrors(configuration)].map(formatFieldError);

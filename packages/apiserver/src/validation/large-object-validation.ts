@@ -1,6 +1,6 @@
-// LargeObjectValidation has large objects validated by a thread that runs validation-thread.ts. The rules of kinds so
+// LargeObjectValidation has large objects validated by a thread that runs validation-thread.ts. So the rules of kinds
 // stay plain functions, and other requests are served meanwhile
-// (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). Each server has one and hands it to its stores.
+// (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). Each server has one and passes it to its stores.
 import type { Worker } from 'node:worker_threads';
 import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
@@ -11,16 +11,17 @@ import type { LargeValidation, LargeValidationCall, ToldFindings } from '../regi
 import { JobThread } from '../schema/job-thread.ts';
 import { limitedWorker } from '../schema/limited-worker.ts';
 
-/** Longest time for one object. The slowest object of 3 MiB takes some two seconds of one core. */
+/** Longest time for one object. The slowest object of 3 MiB takes about two seconds of one core. */
 const maxValidationMs = 20_000;
 /**
- * Longest time for the start. Loading the kinds takes a second of one core, and many times as long on a busy machine.
+ * Maximum duration of the start. Loading the kinds takes a second of one core, and many times as long on a busy
+ * machine.
  */
 const maxStartMs = 60_000;
-/** Largest heap of the thread, in MiB. Its code takes 50 MiB, the largest object some 300 MiB. */
+/** Largest heap of the thread, in MiB. Its code takes 50 MiB, the largest object about 300 MiB. */
 const maxHeap = 768;
 
-/** Longest JSON of an object with its defaults. The largest one that a store takes has some 5 MiB. */
+/** Longest JSON of an object with its defaults. The largest one that a store takes has about 5 MiB. */
 const maxObjectBytes = 32 * 1024 * 1024;
 
 /** A message to the thread. It has JSON, because objects would be copied value by value. */

@@ -56,7 +56,7 @@ function validatePath(at: Field, path: string): void {
   });
 }
 
-/** Returns what is wrong with certificates that are to be trusted; one that can be read is enough. Source: ValidateCABundle. */
+/** Returns the fault of certificates that are to be trusted; one readable certificate is enough. Source: ValidateCABundle. */
 export function caBundleFault(pem: string): string | undefined {
   if (pem === '') return undefined;
   let fault = 'unable to parse bytes as PEM block';

@@ -1,6 +1,5 @@
-// WebhookAgent keeps the connections of webhooks that are trusted in the same way. A burst of calls opens its connections a
-// few at a time, because each handshake costs about a millisecond of CPU on the thread that serves everybody. Used by
-// webhook-pool.ts.
+// WebhookAgent keeps the connections of webhooks that are trusted in the same way. A burst of calls opens its connections a few at a time,
+// because each handshake costs about a millisecond of CPU on the thread that serves all requests. Used by webhook-pool.ts.
 import type { ClientRequestArgs } from 'node:http';
 import { Agent } from 'node:https';
 import type { Duplex } from 'node:stream';
@@ -18,17 +17,17 @@ export interface WebhookTrust {
 
 export interface WebhookAgentOptions {
   readonly trust: WebhookTrust;
-  /** Most connections to one address. */
+  /** Maximum number of connections to one address. */
   readonly maxConnections: number;
 }
 
 const idleMs = 90_000;
-/** Most handshakes with one address under way at once. */
+/** Maximum number of handshakes with one address at the same time. */
 const maxHandshakes = 16;
 
 type OnConnection = (error: Error | null, connection: Duplex) => void;
 
-/** Connections to one address that are being opened, and those that are to be opened next. */
+/** Connections to one address that are being opened, and those that will be opened next. */
 interface Opening {
   handshakes: number;
   /** Open them, or refuse them with an error. */
@@ -36,7 +35,7 @@ interface Opening {
 }
 
 export class WebhookAgent extends Agent {
-  /** Connections being opened, by address, so that a webhook whose handshakes hang holds up no other. Absent = none. */
+  /** Connections being opened, by address, so that a webhook whose handshakes hang delays no other. Absent = none. */
   readonly #opening = new Map<string, Opening>();
   #isDestroyed = false;
 
@@ -49,12 +48,12 @@ export class WebhookAgent extends Agent {
       maxSockets: maxConnections,
       // All may stay open, because calls come in waves and a new connection costs ten times as much as a call.
       maxFreeSockets: maxConnections,
-      // A kept session costs as much as it saves.
+      // Keeping a session costs as much as it saves.
       maxCachedSessions: 0,
       scheduling: 'lifo',
       checkServerIdentity: checkCertificateNames,
       rejectUnauthorized: !trustsAnyone,
-      // Made once, because reading authorities takes as long as a handshake.
+      // The context is made once, because reading authorities takes as long as a handshake.
       secureContext: createSecureContext({ ...authorities, ...certificate }),
     });
   }
@@ -64,7 +63,7 @@ export class WebhookAgent extends Agent {
     return Object.keys(this.sockets).length === 0 && Object.keys(this.requests).length === 0;
   }
 
-  /** Also refuses the connections that are yet to be opened, and all later ones. */
+  /** Also refuses waiting connections and all later ones. */
   override destroy(): void {
     this.#isDestroyed = true;
     for (const { waiting } of this.#opening.values()) for (const refuse of waiting.splice(0)) refuse(destroyed());
@@ -94,7 +93,7 @@ export class WebhookAgent extends Agent {
   }
 
   #refuse(refusal: Error, onConnection: OnConnection | undefined): undefined {
-    // Node's types do not know that there is no connection beside an error.
+    // Node's types do not show that there is no connection together with an error.
     onConnection?.(refusal, undefined as unknown as Duplex);
   }
 }

@@ -44,7 +44,7 @@ function statusMessage(body: string): string | undefined {
   try {
     value = parseJson(body) as typeof value;
   } catch (error) {
-    // This is probably a proxy's page, so only the code tells what happened.
+    // This is probably a proxy's page, so only the code is meaningful.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -240,7 +240,7 @@ describe('WebhookPool', () => {
     const last = connect(mutePort, '127.0.0.1', () => undefined);
     await vi.waitFor(() => expect(sockets.some(({ remotePort }) => remotePort === last.localPort)).toBe(true));
     expect(sockets).toHaveLength(17);
-    // Another webhook is reached meanwhile.
+    // Another webhook can be reached meanwhile.
     expect((await pool.post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
     stop.abort(new Error('over'));
     expect((await all).every(({ status }) => status === 'rejected')).toBe(true);

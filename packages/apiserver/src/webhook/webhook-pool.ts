@@ -1,6 +1,6 @@
 // WebhookPool calls webhooks over HTTPS: conversion webhooks of definitions, admission webhooks. It keeps connections
-// and limits them per webhook, and limits time and bytes of each call, so that a webhook that hangs affects nobody
-// else. Source: apiserver util/webhook ClientManager, client-go rest.Request.
+// and limits them per webhook, and limits time and bytes of each call, so that a hanging webhook does not affect
+// others. Source: apiserver util/webhook ClientManager, client-go rest.Request.
 
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { type RequestOptions, request } from 'node:https';
@@ -18,9 +18,9 @@ import { type WebhookAddress, type WebhookKeyPair, type WebhookTarget, webhookAd
 export interface WebhookPoolOptions {
   /** Finds the address of a Service. Default: no Service can be reached. */
   readonly resolveService?: ResolveService;
-  /** Most connections to one webhook; further calls wait for one. Default 256. */
+  /** Maximum number of connections to one webhook; further calls wait for one. Default 256. */
   readonly maxConnections?: number;
-  /** Most calls of one webhook that run or wait; further ones fail at once. Default 1 024. */
+  /** Maximum number of calls of one webhook that run or wait; further ones fail at once. Default 1 024. */
   readonly maxCalls?: number;
   readonly clock?: Clock;
 }
@@ -29,9 +29,9 @@ export interface WebhookCall {
   readonly body: Uint8Array;
   /** Time from the call to the last byte of the answer. */
   readonly timeoutSeconds: number;
-  /** Most bytes of an answer; longer ones fail. */
+  /** Maximum number of bytes of an answer; longer ones fail. */
   readonly maxAnswerBytes: number;
-  /** Error text for a call that takes too long. Default: the text of a Go client with a timeout of its own. */
+  /** Error text for a call that takes too long. Default: the text of a Go client that has its own timeout. */
   readonly timeoutText?: string;
   readonly signal?: CallSignal | undefined;
   /** Place of the call in a trace: the value of the header traceparent. Absent = none. */
@@ -44,8 +44,8 @@ export interface WebhookCall {
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
   /**
-   * 'refused': the webhook answered with an error code; 'unreachable': no answer; 'timeout': none in time; 'busy': it was
-   * not asked, because too many calls of it are under way. Clients can bring about the last.
+   * 'refused': the webhook answered with an error code; 'unreachable': no answer; 'timeout': no answer in time; 'busy': no attempt, because
+   * too many calls of it are under way. Clients can cause the last one.
    */
   readonly reason: 'refused' | 'unreachable' | 'timeout' | 'busy';
   /** The webhook's HTTP status code, where it refused. */
@@ -64,32 +64,32 @@ export class WebhookError extends Error {
   }
 }
 
-/** One that the webhook merely closed counts as an end of the answer. */
+/** A stream that the webhook merely closed counts as the end of the answer. */
 function isReset(error: unknown): boolean {
   const { code, syscall, cause } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ECONNRESET') return syscall === 'read' || syscall === 'write';
   return cause !== undefined && isReset(cause);
 }
 
-/** Most sets of trusted authorities whose connections are kept. */
+/** Maximum number of sets of trusted authorities whose connections are kept. */
 const maxAgents = 256;
-/** Most times that a webhook may ask for another try of one call. Source: client-go rest.Request. */
+/** Maximum number of times that a webhook may ask for another attempt of one call. Source: client-go rest.Request. */
 const maxRetries = 10;
 
 export interface WebhookPoolAnswer {
   readonly body: Buffer;
-  /** "" = the webhook did not say. */
+  /** "" = the webhook sent none. */
   readonly contentType: string;
   readonly code: number;
 }
 
-/** Connections to webhooks, shared by all who call them. */
+/** Connections to webhooks, shared by all callers. */
 export class WebhookPool {
   readonly #clock: Clock;
   readonly #resolveService: ResolveService | undefined;
   readonly #maxCalls: number;
   readonly #maxConnections: number;
-  /** Connections by what is trusted and shown on them, the last used last. */
+  /** Connections by their trusted authorities and presented certificate, the last used one last. */
   readonly #agents = new Map<string, WebhookAgent>();
   /** Number of calls under way by webhook. Webhooks without any are absent. */
   readonly #calls = new Map<string, number>();
@@ -319,7 +319,7 @@ function sendOnce({ options, body, stop }: Sending): Promise<Outcome> {
     sent.end(body);
     stop.onStop(() => {
       sent.destroy();
-      // A request that still waits for a connection says nothing of its end until it has one.
+      // A request that still waits for a connection does not report its end until it has one.
       resolve({ error: new Error('the call was stopped'), isStale: false });
     });
   });

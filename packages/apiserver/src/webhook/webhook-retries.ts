@@ -1,5 +1,5 @@
-// Asks a webhook again after failures that pass, as webhooks of authentication and authorization are asked. Source: apiserver
-// util/webhook (WithExponentialBackoff, DefaultShouldRetry).
+// Retries calls of authentication and authorization webhooks after transient failures. Source: apiserver util/webhook
+// (WithExponentialBackoff, DefaultShouldRetry).
 import { type Clock, delay } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import { WebhookError } from './webhook-pool.ts';
@@ -12,7 +12,9 @@ export interface WebhookRetryPorts {
   readonly signal?: CallSignal | undefined;
 }
 
-/** Attempts of one question, and the pauses between them: half a second, then half as much again each time. */
+/**
+ * Number of attempts of one question, and the pauses between them: half a second, then half as much again each time.
+ */
 const maxAttempts = 5;
 const firstPauseMs = 500;
 const pauseFactor = 1.5;
@@ -28,14 +30,14 @@ export async function askWithRetries<T>(ask: () => Promise<T>, ports: WebhookRet
     } catch (error) {
       if (attempt === maxAttempts || !isPassing(error)) throw error;
       await delay(clock, pauseMs * (1 + jitter * random()), signal).catch(() => undefined);
-      // What the webhook said tells more than that the time is over.
+      // The webhook's own error is more informative than the end of the time.
       if (signal?.aborted === true) throw error;
       pauseMs *= pauseFactor;
     }
   }
 }
 
-/** True for a failure that another attempt may not meet. The pool itself heeds Retry-After. */
+/** True for a failure that another attempt may avoid. The pool itself obeys Retry-After. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof WebhookError)) return false;
   const { code = 0, isReset } = error;

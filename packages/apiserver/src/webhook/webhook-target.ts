@@ -15,7 +15,7 @@ export interface WebhookKeyPair {
   readonly key: string;
 }
 
-/** How the server proves who it is to a webhook, and how it checks the webhook's certificate. */
+/** Says how the server proves its identity to a webhook, and how it checks the webhook's certificate. */
 export interface WebhookIdentity {
   /** Returns the client certificate and its key, PEM. It is called for each request, because certificates are rotated. */
   readonly certificate?: (() => WebhookKeyPair | Promise<WebhookKeyPair>) | undefined;
@@ -27,7 +27,7 @@ export interface WebhookIdentity {
   readonly trustsAnyone?: boolean | undefined;
 }
 
-/** Exactly one of `url` and `service` is given. */
+/** The address of a webhook. Exactly one of `url` and `service` is given. */
 export interface WebhookTarget {
   /** https URL without query and fragment. */
   readonly url?: string;

@@ -1,4 +1,4 @@
-// Checker gives every expression its type, and every name and call the declaration that it refers to. It writes both
+// Checker gives every expression its type, and every name and call the declaration to which it refers. It writes both
 // into the tree.
 import type { Environment } from '../environment.ts';
 import {
@@ -262,7 +262,7 @@ class Checker implements CheckContext {
     this.setType(expr, mapType(keyType ?? this.newTypeVariable(), valueType ?? this.newTypeVariable()));
   }
 
-  /** Returns the type of a literal's elements so far and one more: `dyn` when they have none in common. */
+  /** Returns the common type of a literal's elements so far and one more: `dyn` when there is none. */
   #joined(before: CelType | undefined, next: CelType): CelType {
     if (before === undefined) return next;
     return this.mapping.isAssignable(before, next) ? mostGeneral(before, next) : dynType;

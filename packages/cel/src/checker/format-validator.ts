@@ -1,4 +1,4 @@
-// Checks constant format strings against the types of their arguments, where these are a list literal.
+// Checks constant format strings against the types of their arguments, when the arguments are a list literal.
 import { type FormatClause, FormatFailure, formatClauses } from '../libraries/format-clauses.ts';
 import {
   notBinary,

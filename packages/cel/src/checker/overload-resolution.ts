@@ -1,4 +1,4 @@
-// Finds the overloads that a call may mean: all whose parameters accept its arguments. Several match when types are
+// Finds the overloads that a call may mean: those whose parameters accept its arguments. Several match when types are
 // unknown.
 import { TypeMapping } from '../types/assignability.ts';
 import { type CelType, dynType, isDyn, isExactType } from '../types/cel-type.ts';

@@ -1,9 +1,9 @@
 // Resolves names of an expression that is not checked: namespaced functions, dotted variables and types. Everything
-// else is found when the expression is evaluated.
+// else is resolved during evaluation.
 import type { Environment } from '../environment.ts';
 import { becomeIdent, type CallExpr, childrenOf, type Expr, qualifiedNameOf } from '../syntax/expr.ts';
 
-/** Resolves what can be resolved without types. `locals` are the variables of the surrounding macros. */
+/** Resolves names without types. `locals` are the variables of the surrounding macros. */
 export function resolveNames(expr: Expr, environment: Environment, locals: readonly string[] = []): void {
   if (expr.kind === 'comprehension') return resolveComprehension(expr, environment, locals);
   const name = expr.kind === 'ident' || expr.kind === 'select' ? qualifiedNameOf(expr) : undefined;

@@ -13,8 +13,8 @@ import { add, exactly, multiply, one, type Range, scale, smaller, unknownSize } 
 import { joinEstimate, replaceEstimate, splitEstimate } from './text-estimates.ts';
 
 /**
- * Returns the cost of a call without its operands' costs; undefined for calls that cost 1, or that the caller itself
- * handles.
+ * Returns the cost of a call without the costs of its operands; undefined for calls that cost 1, or that the caller
+ * handles itself.
  */
 export function estimateCall(call: EstimatedCall): CallEstimate | undefined {
   return estimateListCall(call) ?? byName.get(call.name)?.(call) ?? byOverload.get(call.overload)?.(call);

@@ -1,4 +1,4 @@
-// CostScope: what the estimate knows about the variables of macros.
+// CostScope: the estimate's knowledge about the variables of macros.
 import type { TypeKind } from '../types/cel-type.ts';
 import type { Range } from './range.ts';
 

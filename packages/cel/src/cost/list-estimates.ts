@@ -1,4 +1,4 @@
-// Estimates by overload for the functions on lists and sets whose libraries have versions.
+// Estimates by overload for functions on lists and sets whose libraries have versions.
 import { type CallEstimate, type CostNode, type EstimatedCall, listCost } from './cost-node.ts';
 import { add, exactly, largest, multiply, one, type Range, scale } from './range.ts';
 

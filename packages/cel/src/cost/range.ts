@@ -1,7 +1,7 @@
 // Range: an estimated size or cost, from the lowest to the highest. Numbers are unsigned 64-bit integers; sums and
 // products that do not fit stay at the largest.
 
-/** Least and most of a size or a cost. */
+/** Minimum and maximum of a size or a cost. */
 export interface Range {
   readonly min: bigint;
   readonly max: bigint;

@@ -1,4 +1,4 @@
-// The costs of calls when they are evaluated. As in cel-go, functions on lists and sets are looked up by overload, then
+// The costs of calls during evaluation. As in cel-go, functions on lists and sets are looked up by overload, then
 // Kubernetes' libraries by function name, then the language by overload; everything else costs 1.
 import { isList, listAt, listItems, listSize } from '../values/cel-list.ts';
 import { type AnyMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
@@ -147,7 +147,7 @@ const listCostsByOverload: ReadonlyMap<string, CallCost> = new Map<string, CallC
   ['list_sets_equivalent_list', setCost(2)],
 ]);
 
-/** Compares every element with every other. Go's counter ends the evaluation when there is no list. */
+/** Compares every element with every other. Go's counter ends the evaluation when an argument is not a list. */
 function selfCompare(list: unknown): number {
   if (!isList(list)) {
     const lacks = `is not traits.Lister: missing method ${missingMethod(list)}`;

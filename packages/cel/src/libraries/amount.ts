@@ -33,7 +33,7 @@ const binaryShifts: ReadonlyMap<string, number> = new Map([
   ['Ei', 60],
 ]);
 
-/** Most digits kept in 64 bits. */
+/** Maximum number of digits kept in 64 bits. */
 const maxDigits = 18;
 const smallestScale = -9;
 const maxBinary = 2n ** 63n - 1n;

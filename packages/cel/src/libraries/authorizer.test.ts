@@ -11,7 +11,7 @@ import {
 const variables = { authorizer: 'kubernetes.authorization.Authorizer' };
 const allowed: AuthorizationDecision = { isAllowed: true, reason: 'by rule' };
 
-/** Remembers what it was asked, and allows `get`. */
+/** Records the questions, and allows `get`. */
 class FakeAuthorizer {
   readonly asked: AuthorizationRequest[] = [];
 

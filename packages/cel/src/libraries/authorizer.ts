@@ -17,14 +17,14 @@ export interface AuthorizationRequest {
   readonly subresource?: string;
   readonly namespace?: string;
   readonly name?: string;
-  /** As written in the expression; empty for none. */
+  /** The selector as written in the expression; empty for none. */
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
   /** The service account to ask about instead of the user. */
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
 
-/** What an authorizer decided. */
+/** The decision of an authorizer. */
 export interface AuthorizationDecision {
   readonly isAllowed: boolean;
   readonly reason: string;
@@ -56,7 +56,7 @@ abstract class AuthorizerObject extends CelObject {
 
 type Asked = Omit<AuthorizationRequest, 'verb'>;
 
-/** The variable `authorizer`. Each decision is requested once, however often an expression asks for it. */
+/** The variable `authorizer`. Each decision is requested once, however often an expression uses it. */
 export class CelAuthorizer extends AuthorizerObject {
   readonly type: CelType = structType(authorizerName);
   readonly #port: Authorizer;

@@ -95,7 +95,7 @@ function tryParse(text: string): IpAddress | IpError {
   }
 }
 
-/** Returns the error of a missing overload for a text that is no address. */
+/** Returns the error of a missing overload for a text that is not an address. */
 function containsIp(cidr: CelCidr, ip: CelIp | CelFailure): unknown {
   return ip instanceof CelIp ? cidr.holds(ip.address) : noSuchOverload;
 }

@@ -48,7 +48,10 @@ function flatten(list: AnyList, depth: Int = 1): unknown {
   return items;
 }
 
-/** Longest range. Each element costs one unit, so a longer one exceeds every budget; Go would fill the memory first. */
+/**
+ * Maximum length of a range. Each element costs one unit, so a longer range exceeds every budget; Go would fill the
+ * memory first.
+ */
 const maxRange = 20_000_000;
 
 function range(count: Int): unknown {

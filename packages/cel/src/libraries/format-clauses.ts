@@ -1,5 +1,5 @@
-// Finds the clauses of format strings (`%s`, `%.2f`). A handler decides what a clause does with its argument: the
-// library formats, the validator checks types.
+// Finds the clauses of format strings (`%s`, `%.2f`). A handler processes the argument of a clause: the library formats
+// it, the validator checks its type.
 import { CelFailure } from '../values/failure.ts';
 
 type FormatVerb = 'b' | 'd' | 'e' | 'f' | 'o' | 's' | 'x' | 'X';
@@ -24,7 +24,7 @@ export class FormatFailure extends CelFailure {
 
 export interface FormatHandler {
   readonly argCount: number;
-  /** Whether a missing argument is an error before the clause's form is checked. */
+  /** True if a missing argument is reported before the clause's form is checked. */
   readonly checksArgFirst: boolean;
   /** Called for each argument that a clause uses. */
   onArg?(): void;
@@ -109,7 +109,7 @@ function readPrecision(text: string, from: number): { value: number | undefined;
     : { value, end };
 }
 
-/** Go looks at bytes, so a character beyond ASCII is shown as the first byte of its UTF-8 form. */
+/** Go reads bytes, so a character beyond ASCII is shown as the first byte of its UTF-8 form. */
 function firstByte(char: string): number {
   const code = char.charCodeAt(0);
   if (!(code >= 0x80)) return code;

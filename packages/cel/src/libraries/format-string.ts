@@ -124,7 +124,7 @@ function localFixed(value: number, precision: number): string {
 
 const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** Always six digits after the point, because Go takes the precision of this clause for a width. */
+/** Six digits always follow the point, because Go takes the precision of this clause for a width. */
 function localScientific(value: number): string {
   if (!Number.isFinite(value)) return localInfinity(value);
   const [mantissa = '', exponent = ''] = formatScientific(value, defaultPrecision).split('e');

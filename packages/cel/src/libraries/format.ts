@@ -15,7 +15,7 @@ interface FormatParts {
   readonly name: string;
   /** Length of its longest pattern, which decides the cost. */
   readonly maxPatternSize: number;
-  /** Returns what is wrong with a text; nothing when it is valid. */
+  /** Returns the faults of a text; none when it is valid. */
   readonly errorsOf: (text: string) => readonly string[];
 }
 

@@ -1,4 +1,5 @@
-// Parses URLs as Go's net/url does: what it accepts, how it splits them, and the texts of its errors.
+// Parses URLs as Go's net/url does: it accepts the same texts, splits them in the same way, and has the same error
+// texts.
 import { goQuote } from '@kapstan/api/internal';
 import { CelFailure } from '../values/failure.ts';
 
@@ -208,7 +209,7 @@ function percentEncode(char: string): string {
   return Array.from(encoder.encode(char), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** Returns the path with escapes, as it was written if that is a valid form of it. */
+/** Returns the path with escapes, unchanged if it was written in a valid form. */
 export function escapedPath({ path, rawPath }: GoUrl): string {
   const isValid = rawPath !== '' && /^(?:[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]]|%[0-9a-fA-F]{2})*$/.test(rawPath);
   if (isValid) return rawPath;

@@ -7,7 +7,7 @@ export interface IpAddress {
   readonly zone: string;
 }
 
-/** Thrown for a text that is no address. */
+/** Thrown for a text that is not an address. */
 export class IpError extends Error {}
 
 function fail(text: string, message: string, at?: string): never {

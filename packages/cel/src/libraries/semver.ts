@@ -142,7 +142,7 @@ function compareVersions(left: Version, right: Version): number {
   return comparePrereleases(left.prerelease, right.prerelease);
 }
 
-/** A release comes after its prereleases, and words after numbers. */
+/** A release comes after its prereleases, and words come after numbers. */
 function comparePrereleases(left: Version['prerelease'], right: Version['prerelease']): number {
   if (left.length === 0 || right.length === 0) return Math.sign(right.length - left.length);
   for (const [i, part] of left.entries()) {

@@ -14,7 +14,7 @@ import type { Int } from '../values/integers.ts';
 import { formatString } from './format-string.ts';
 import { indexOfPart, lastIndexOfPart } from './string-search.ts';
 
-/** Longest text that these functions make, in UTF-16 units. Go would fill the memory instead. */
+/** Maximum length of the texts that these functions make, in UTF-16 units. Go would fill the memory instead. */
 const maxTextSize = 1 << 28;
 const tooLong = new CelFailure(`texts longer than ${maxTextSize} are not supported`);
 

@@ -1,4 +1,4 @@
-// Code: a plan node as a closure and, if it contains a loop, also as a generator: only loops take long enough to need
+// Code: a plan node as a closure and, if it contains a loop, also as a generator, because only loops take long enough to need
 // pauses.
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { Frame } from './frame.ts';

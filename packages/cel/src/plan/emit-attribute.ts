@@ -100,7 +100,7 @@ function plainSelections(read: Code['run'], qualifiers: readonly Qualifier[]): C
   };
 }
 
-/** The member of a map; undefined where the selection takes the long way, which also knows what is wrong. */
+/** The member of a map; undefined where the selection has to use the slow path, which also knows the fault. */
 function memberOf(value: unknown, name: string): unknown {
   if (isPlainObject(value)) return value[name];
   const member = value instanceof CelMapping ? value.find(name) : undefined;

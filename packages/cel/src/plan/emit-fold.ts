@@ -8,7 +8,7 @@ import { type Frame, unset } from './frame.ts';
 import { finished } from './mutable-values.ts';
 import type { FoldNode, PlanNode } from './plan-node.ts';
 
-/** Cost between two pauses, which takes some hundred microseconds. */
+/** Cost between two pauses, which takes a few hundred microseconds. */
 const unitsPerSlice = 5_000;
 
 type Emit = (node: PlanNode) => Code;

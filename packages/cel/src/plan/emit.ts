@@ -68,7 +68,7 @@ interface Literal {
 }
 
 /**
- * A literal ends at the first part that is an error, or that is no optional although one is required. Its cost is the
+ * A literal ends at the first part that is an error, or that is not optional although one is required. Its cost is the
  * same then.
  */
 function emitLiteral({ nodes, cost, build, isOptional }: Literal): Code {

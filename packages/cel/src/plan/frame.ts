@@ -2,12 +2,12 @@
 
 import { EvaluationStop } from '../values/failure.ts';
 
-/** Where an evaluation finds its variables. Returns undefined for a variable without a value. */
+/** Provides the variables of an evaluation. Returns undefined for a variable without a value. */
 export interface VariableSource {
   find(name: string): unknown;
 }
 
-/** Ends an attempt to evaluate without pauses, because it takes so long that it must be done in slices. */
+/** Ends an attempt to evaluate without pauses that takes so long that it must be done in slices. */
 export class GiveUp extends Error {}
 
 const costExceeded = 'operation cancelled: actual cost limit exceeded';
@@ -36,7 +36,7 @@ export class Frame {
     return this.#variables.find(name);
   }
 
-  /** Spends at once. The whole cost counts even if it exceeds the limit. */
+  /** Spends the cost at once. The whole cost counts even if it exceeds the limit. */
   charge(cost: number): void {
     this.cost += cost;
     if (this.cost > this.limit) this.#stop();

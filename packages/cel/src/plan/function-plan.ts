@@ -75,7 +75,7 @@ function bindingOf(declaration: FunctionDeclaration, id: string): Binding | unde
   return bound.length === 0 ? undefined : { run: dispatching(declaration), mode: 'untilError' };
 }
 
-/** Implementations of two arguments that Go binds as variadic ones. */
+/** Implementations with two arguments that Go binds as variadic ones. */
 const variadicPairs = new Set(['string_format']);
 
 function isVariadic(params: number, id: string): boolean {

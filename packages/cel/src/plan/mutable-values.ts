@@ -1,4 +1,4 @@
-// Lists and maps that macros fill. Nobody else sees them before the loop is over, so elements are added in place.
+// Lists and maps that macros fill. No other code sees them before the loop is over, so elements are added in place.
 import { type AnyList, CelList, listItems, listSize } from '../values/cel-list.ts';
 import { CelMap } from '../values/cel-map.ts';
 

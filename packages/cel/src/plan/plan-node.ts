@@ -13,7 +13,7 @@ export interface ConstantNode {
 export type AttributeBase =
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'slot'; readonly slot: number }
-  /** A variable of a macro whose initial value is computed at its first read. */
+  /** A variable of a macro whose initial value is computed on its first read. */
   | { readonly kind: 'accumulator'; readonly slot: number; readonly start: PlanNode }
   | { readonly kind: 'operand'; readonly node: PlanNode }
   | {
@@ -26,14 +26,14 @@ export type AttributeBase =
 export interface Qualifier {
   readonly key: { readonly value: unknown } | { readonly attribute: AttributeNode } | { readonly node: PlanNode };
   readonly isOptional: boolean;
-  /** True when only its presence is asked for. */
+  /** True when only its presence is tested. */
   readonly isTest: boolean;
 }
 
 export interface AttributeNode {
   readonly kind: 'attribute';
   readonly base: AttributeBase;
-  /** Grows while the planner goes from the inside of an expression outwards. */
+  /** The list grows while the planner moves outwards from the inside of an expression. */
   readonly qualifiers: Qualifier[];
   isTest: boolean;
 }

@@ -73,7 +73,7 @@ class Planner {
   #planIdent({ name, type }: IdentExpr): PlanNode {
     const local = this.#locals.findLast((variable) => variable.name === name);
     const found = local === undefined ? this.#environment.lookUp(name) : undefined;
-    // cel-go takes a variable whose value is a type for the name of a type.
+    // cel-go mistakes a variable whose value is a type for the name of a type.
     if (type?.kind === 'type' && found?.isConstant !== true) {
       throw new CelProgramError(`reference to undefined type: ${name}`);
     }

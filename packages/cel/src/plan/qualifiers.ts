@@ -13,7 +13,7 @@ export function isQualifier(value: unknown): boolean {
   return ['string', 'int', 'uint', 'bool', 'double'].includes(kindOf(value));
 }
 
-/** Returns the value of a key, or the error why there is none. */
+/** Returns the value of a key, or the error that explains why there is none. */
 export function qualify(container: unknown, key: unknown): unknown {
   const value = findQualified(container, key);
   if (value !== undefined) return value;

@@ -102,7 +102,7 @@ export type Expr =
   | ComprehensionExpr
   | BrokenExpr;
 
-/** Returns the expression as a dotted name (`a.b.c`), or undefined when it is none. */
+/** Returns the expression as a dotted name (`a.b.c`); undefined for other expressions. */
 export function qualifiedNameOf(expr: Expr): string | undefined {
   if (expr.kind === 'ident') return expr.name;
   if (expr.kind !== 'select' || expr.isTest) return undefined;
@@ -110,7 +110,7 @@ export function qualifiedNameOf(expr: Expr): string | undefined {
   return prefix === undefined ? undefined : `${prefix}.${expr.field}`;
 }
 
-/** Turns a selection that is a dotted name into the identifier that it means. */
+/** Turns a selection that forms a dotted name into the identifier that it means. */
 export function becomeIdent(expr: Expr, name: string): void {
   const ident = expr as IdentExpr;
   ident.kind = 'ident';

@@ -1,4 +1,4 @@
-// GrammarNetwork: the grammar as a network of states, as ANTLR compiles it. It says which tokens may follow a state.
+// GrammarNetwork: the grammar as a network of states, as ANTLR compiles it. It shows which tokens may follow a state.
 import { type Choice, type GrammarNode, grammar, type RuleName } from './grammar.ts';
 import type { TokenKind } from './token.ts';
 
@@ -11,9 +11,9 @@ export interface State {
   readonly rule: RuleName;
   /** States that are reached without a token. */
   readonly free: State[];
-  /** Tokens that lead on to {@link next}. */
+  /** Tokens that lead to {@link next}. */
   tokens?: ReadonlySet<TokenKind>;
-  /** The rule that is read here, after which parsing goes on at {@link next}. */
+  /** The rule that is read here; parsing then continues at {@link next}. */
   calls?: RuleName;
   next?: State;
   isStop: boolean;
@@ -38,7 +38,7 @@ export interface ChoicePart {
   readonly starts: readonly State[];
 }
 
-/** Stands in a set of tokens for the end of the rule. */
+/** Marks the end of the rule in a set of tokens. */
 export type Follower = TokenKind | 'ruleEnd';
 
 export class GrammarNetwork {

@@ -1,4 +1,4 @@
-// The one network of the grammar, with the decisions remembered for it. It is made at the first syntax error.
+// The only network of the grammar, with its remembered decisions. It is made at the first syntax error.
 import { GrammarNetwork, type Part, type State } from './grammar-network.ts';
 import { Predictor } from './prediction.ts';
 import type { TokenKind } from './token.ts';
@@ -24,7 +24,7 @@ class GrammarParts {
       for (const follower of this.network.followers(part.at)) if (follower !== 'ruleEnd') found.add(follower);
       return found;
     }
-    // All sequences at which a choice looks begin with a token or a rule.
+    // All sequences that a choice examines begin with a token or a rule.
     return part.parts[0] === undefined ? found : this.beginning(part.parts[0]);
   }
 

@@ -2,7 +2,9 @@
 // depend on how the published grammar is divided into rules and choices; parser.ts parses.
 import type { TokenKind } from './token.ts';
 
-/** How a choice is made: by the next token alone, by as many tokens as it takes, or by the precedence of an operator. */
+/**
+ * How a choice is made: by the next token alone, by as many tokens as necessary, or by the precedence of an operator.
+ */
 export type Choice = 'token' | 'tokens' | 'precedence';
 
 export type RuleName =
@@ -24,7 +26,7 @@ export type RuleName =
   | 'start'
   | 'unary';
 
-/** A part of a rule. `precedence` of a rule: the least operator that it takes; of a part: the operator's. */
+/** A part of a rule. `precedence` of a rule is the lowest operator that it accepts; of a part, the operator's. */
 export type GrammarNode =
   | { readonly type: 'token'; readonly kinds: readonly TokenKind[] }
   | { readonly type: 'rule'; readonly name: RuleName; readonly precedence: number }

@@ -1,4 +1,4 @@
-// Lexer splits the text of an expression into tokens, always the longest possible. Text that is no token is reported
+// Lexer splits the text of an expression into tokens, always the longest possible. Text that is not a token is reported
 // and skipped up to and including the character that ended the attempt, as in the grammar's own lexer.
 import type { Issues } from './issues.ts';
 import type { Token, TokenKind } from './token.ts';
@@ -119,7 +119,7 @@ class Lexer {
     return { isWhole: false, at: text.length };
   }
 
-  /** Returns how many characters were read before the one that fits no token. */
+  /** Returns the number of characters read before the one that fits no token. */
   #badLength(): number {
     const char = this.#text.charAt(this.#at);
     if (char === '`') return lengthAt(/`[A-Za-z0-9_.\-/ ]*/y, this.#text, this.#at);

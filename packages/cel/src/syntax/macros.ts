@@ -23,7 +23,7 @@ export interface Macro {
   expand(builder: MacroBuilder, call: MacroCall): Expr | MacroError;
 }
 
-/** No expression can write the names of accumulators. */
+/** Expressions cannot contain the names of accumulators. */
 const accumulatorName = '@result';
 /** A name that older expressions may not use as a variable of a macro. */
 const oldAccumulatorName = '__result__';

@@ -26,7 +26,7 @@ const none: ReadonlySet<TokenKind> = new Set();
 
 export interface SyntaxOptions {
   readonly macros: ReadonlyMap<string, Macro>;
-  /** Whether `a.?b`, `a[?b]` and `[?a]` are allowed. */
+  /** True if `a.?b`, `a[?b]` and `[?a]` are allowed. */
   readonly hasOptionals: boolean;
 }
 
@@ -43,7 +43,7 @@ export function parseExpression(text: string, options: SyntaxOptions, issues: Is
 }
 
 interface ParserOptions extends SyntaxOptions {
-  /** Reports why the text cannot be parsed. */
+  /** Reports the reason why the text cannot be parsed. */
   describe(failure: SyntaxFailure): void;
 }
 

@@ -1,5 +1,5 @@
-// Chooses an alternative by as many tokens as it takes, knowing only the rule in which the choice stands. Source: ANTLR's adaptive
-// prediction with local context. What was learned is kept, so a choice costs a step a token.
+// Chooses an alternative by as many tokens as necessary, knowing only the rule that contains the choice. Source: ANTLR's adaptive
+// prediction with local context. Results are remembered, so a choice costs one step per token.
 import type { GrammarNetwork, State } from './grammar-network.ts';
 import type { TokenKind } from './token.ts';
 
@@ -25,10 +25,10 @@ interface Step {
   readonly chosen: number | undefined;
 }
 
-/** An alternative from 1, or the number of tokens after which none was left. */
+/** The number of an alternative, from 1, or the number of tokens after which none was left. */
 export type Prediction = { readonly alternative: number } | { readonly failedAt: number };
 
-/** Most steps that are remembered. */
+/** Maximum number of remembered steps. */
 const maxSteps = 10_000;
 
 export class Predictor {
@@ -150,7 +150,7 @@ function placeOf({ state, stack }: Configuration): string {
 }
 
 /**
- * Returns the only alternative left, or the lowest of several that more input would hardly separate: some are at the same place, and no
+ * Returns the only alternative left, or the lowest of several that more input is unlikely to separate: some are at the same place, and no
  * state belongs to one alone.
  */
 function chosenOf(configurations: readonly Configuration[]): number | undefined {

@@ -66,7 +66,7 @@ export class Source {
   }
 }
 
-/** True when UTF-8 needs several bytes for it, so that the marker line keeps its width. */
+/** True when UTF-8 needs several bytes for the character; the marker line then keeps its width. */
 function isWide(point: string): boolean {
   return (point.codePointAt(0) ?? 0) >= 0x80;
 }

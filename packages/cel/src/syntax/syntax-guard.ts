@@ -1,6 +1,6 @@
 // SyntaxGuard limits how deeply an expression may nest, counted like the grammar's generated parser and its visitor.
 
-/** Most nested uses of one rule of the grammar, and most nested operators, selections and calls. */
+/** Maximum nesting of one rule of the grammar, and of operators, selections and calls. */
 export const maxDepth = 250;
 
 /** Rules that may nest deeper than the rules that contain them. */

@@ -1,6 +1,6 @@
-// Describes the syntax errors of an expression in the words of the published parser, which ANTLR makes from the grammar: it repairs the input
-// and goes on, so there may be several. Run only for an expression that parser.ts refused. Source: ANTLR's
-// DefaultErrorStrategy and the limits that cel-go puts on it.
+// Describes the syntax errors of an expression in the words of the published parser, which ANTLR makes from the grammar: it repairs the
+// input and continues, so there may be several. It runs only for an expression that parser.ts refused. Source: ANTLR's DefaultErrorStrategy
+// and the limits that cel-go puts on it.
 
 import type { RuleName } from './grammar.ts';
 import type { ChoicePart, Follower, Part, State } from './grammar-network.ts';
@@ -16,11 +16,11 @@ interface DescribedError {
   readonly message: string;
 }
 
-/** Most repairs of one text, and most tokens that one of them skips. */
+/** Maximum number of repairs of one text, and of tokens that one of them skips. */
 const maxRepairs = 30;
 const maxSkipped = 256;
 
-/** Reports the errors as the published parser finds them, which goes on after the first one. */
+/** Reports the errors that the published parser finds, which continues after the first one. */
 export function reportSyntaxFailure(
   { offset, message }: SyntaxFailure,
   { text, tokens, issues }: { readonly text: string; readonly tokens: readonly Token[]; readonly issues: Issues },
@@ -35,7 +35,7 @@ export function reportSyntaxFailure(
 }
 
 /**
- * Returns the errors in the order in which they are found. `isUnread`: true for tokens that the parser did not reach, whose other
+ * Returns the errors in the order in which they are found. `isUnread` returns true for tokens that the parser did not reach; their other
  * faults are reported here, too.
  */
 function describeSyntaxErrors(
@@ -67,7 +67,7 @@ class RuleFault extends Error {
 /** Ends the reading: a limit was reached. */
 class ReadingEnd extends Error {}
 
-/** The reading of a part. It yields the readings of its parts, so that deep texts need no deep calls. */
+/** Reads a part. It yields the readings of its parts, so that deep texts need no deep calls. */
 type Reading = Generator<Reading, undefined>;
 
 function drive(first: Reading): void {
@@ -93,7 +93,7 @@ class RepairingReader {
   readonly #tokens: readonly Token[];
   /** The calls of rules that are being read, outermost first. */
   readonly #calls: State[] = [];
-  /** How often each rule is being read. */
+  /** Number of readings of each rule under way. */
   readonly #depths = new Map<RuleName, number>();
   readonly #isUnread: (token: Token) => boolean;
   /** True while the next name names a variable or a function. */
@@ -147,7 +147,7 @@ class RepairingReader {
     this.#depths.set(name, depth - 1);
   }
 
-  /** The names of a struct's fields are looked at together, so their errors are found at the first one. */
+  /** The published parser looks at all field names of a struct together, so it reports their errors at the first name. */
   #reportNoIdentifier(offset: number): void {
     const caller = this.#calls.at(-1)?.rule;
     if (caller === 'member') this.errors.push({ offset, message: 'unsupported ident kind' });
@@ -209,7 +209,7 @@ class RepairingReader {
     return part.alternatives[chosen - 1] as Part;
   }
 
-  /** True when a loop goes round once more. */
+  /** True when a loop runs once more. */
   #continues(part: ChoicePart, precedence: number): boolean {
     if (part.by === 'tokens') return this.#predicted(part.starts, part) <= part.alternatives.length;
     if (part.by === 'token') return this.#begins(part.alternatives[0] as Part);
@@ -295,7 +295,7 @@ class RepairingReader {
     } else if (!this.#deletes()) throw this.#mismatch();
   }
 
-  /** Leaves out one token when the one after it fits. The next token is then the fitting one. */
+  /** Leaves out one token when the one after it fits, which then becomes the next token. */
   #deletes(): boolean {
     if (!this.#expected().has(this.#ahead(1).kind)) return false;
     this.#reportExtra();
@@ -304,7 +304,7 @@ class RepairingReader {
     return true;
   }
 
-  /** Goes on as if a token had been there, when the present one fits after it. */
+  /** Continues as if a token had been there, when the present one fits after it. */
   #inserts({ next }: State): boolean {
     if (next === undefined || !this.#expectedAt(next).has(this.#token.kind)) return false;
     if (!this.#isRepairing) {
@@ -351,7 +351,7 @@ class RepairingReader {
     this.#repairs++;
   }
 
-  /** Skips tokens up to one with which a rule that called this one can go on. */
+  /** Skips tokens up to one with which a rule that called this one can continue. */
   #recover(): void {
     this.#countRepair();
     if (this.#lastFaultAt === this.#at && this.#lastFaultStates.has(this.#state)) this.#consume();

@@ -1,4 +1,4 @@
-// TokenReader hands out the tokens of an expression, and says which one was expected. Part of parser.ts.
+// TokenReader returns the tokens of an expression, and reports the expected one. Part of parser.ts.
 import { SyntaxFailure } from './syntax-guard.ts';
 import { shownToken, type Token, type TokenKind } from './token.ts';
 

@@ -1,7 +1,7 @@
-// How messages about syntax show kinds of tokens and pieces of the input.
+// Formats kinds of tokens and pieces of the input for messages about syntax.
 import type { Token, TokenKind } from './token.ts';
 
-/** In the order in which messages list them. */
+/** Names in the order in which messages list them. */
 const names: ReadonlyMap<TokenKind, string> = new Map<TokenKind, string>([
   ['end', '<EOF>'],
   ...(
@@ -61,7 +61,7 @@ export function textBetween(
   let at = from.offset;
   for (let i = tokens.indexOf(from); i < tokens.length; i++) {
     const token = tokens[i] as Token;
-    // A lone operator character is refused together with the character after it, be it a blank.
+    // A lone operator character is refused together with the character after it, even if that is a blank.
     const gap = text
       .slice(at, token.offset)
       .replace(/\/\/[^\n]*|[=&|][\s\S]/g, (part) => (part.startsWith('//') ? part : ''));

@@ -13,7 +13,7 @@ const simple: ReadonlyMap<string, string> = new Map([
 const encoder = new TextEncoder();
 const anyEscape = /\\(?:([xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))/gs;
 
-/** Returns the text of a string literal, or why it has none. */
+/** Returns the text of a string literal, or the error in its escapes. */
 export function unescapeString(literal: string): { readonly value: string } | { readonly error: string } {
   const { body, isRaw } = unquote(literal);
   if (isRaw || !body.includes('\\')) return { value: body };
@@ -29,7 +29,7 @@ export function unescapeString(literal: string): { readonly value: string } | { 
   return error === undefined ? { value } : { error };
 }
 
-/** Returns the bytes of a bytes literal, or why it has none. Escapes with digits stand for single bytes. */
+/** Returns the bytes of a bytes literal, or the error in its escapes. Escapes with digits denote single bytes. */
 export function unescapeBytes(literal: string): { readonly value: Uint8Array } | { readonly error: string } {
   const { body, isRaw } = unquote(literal.slice(1));
   if (isRaw || !body.includes('\\')) return { value: encoder.encode(body) };

@@ -5,8 +5,8 @@ import { rolldown } from 'rolldown';
 const entry = fileURLToPath(new URL('../program-under-test.ts', import.meta.url));
 
 /**
- * Returns the one script that a browser needs for a TypeScript program, which may import './index.ts'. It loads nothing
- * else.
+ * Returns the script that a browser needs for a TypeScript program, which may import './index.ts'. The script loads
+ * nothing else.
  */
 export async function bundled(program: string, format: 'iife' | 'esm'): Promise<string> {
   const bundle = await rolldown({

@@ -49,7 +49,7 @@ export interface ConformanceTest {
   /** file/section/name */
   readonly path: string;
   readonly test: SimpleTest;
-  /** The type that the checker must deduce, if the test gives one. */
+  /** The type that the checker must deduce, if the test names one. */
   readonly type: string | undefined;
 }
 
@@ -171,7 +171,7 @@ function jsonValue(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, jsonValue(item)]));
 }
 
-/** Returns undefined when the test passes, otherwise what went wrong. */
+/** Returns undefined when the test passes, otherwise its fault. */
 export function runConformance({ test, type }: ConformanceTest): string | undefined {
   let compiled: CompiledExpression;
   try {

@@ -94,7 +94,7 @@ function givenValue({ type, value, repeat }: RecordedVariable): unknown {
   return repeat === undefined ? typedValue(type, value) : repeat[0].repeat(repeat[1]);
 }
 
-/** Converts a JSON value to one of a type. */
+/** Converts a JSON value to a value of a type. */
 function typedValue(type: string, value: unknown): unknown {
   const [, name = '', inner = ''] = /^(\w+)(?:\((.*)\))?$/.exec(type) ?? [];
   switch (name) {
@@ -181,7 +181,7 @@ function readIfPresent(file: URL): string {
   }
 }
 
-/** Marks the numbers that are no small integers. */
+/** Marks the numbers that are not small integers. */
 function markNumbers(text: string): string {
   return text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     token.startsWith('"') || /^-?\d{1,15}$/.test(token) ? token : `{"$number":"${token}"}`,
@@ -197,7 +197,7 @@ const objects = [
   [CelUrl, 'url'],
 ] as const;
 
-/** Returns a value as the facts write it: an object whose only member names its type. */
+/** Returns a value in the form of the facts: an object whose only member names its type. */
 export function shownValue(value: unknown): Record<string, unknown> {
   const kind = kindOf(value);
   switch (kind) {

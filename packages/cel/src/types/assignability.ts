@@ -118,7 +118,8 @@ function isNullAssignable(type: CelType): boolean {
 }
 
 /**
- * Returns true when the type does not contain the parameter, which could otherwise not stand for it (the occurs check).
+ * Returns true when the type does not contain the parameter; a parameter cannot stand for a type that does (the occurs
+ * check).
  */
 function isAbsentFrom(mapping: TypeMapping, param: CelType, within: CelType): boolean {
   if (isExactType(param, within)) return false;

@@ -8,9 +8,9 @@ export type Implementation = (...args: never[]) => unknown;
 /** An implementation whose arguments were checked, or need no check. */
 export type CheckedCall = (...args: unknown[]) => unknown;
 
-/** One form of a function: its parameters, its result, what it does and costs. */
+/** One form of a function: its parameters, its result, its implementation and its cost. */
 export interface Overload {
-  /** Unique in an environment. Costs are looked up by it. */
+  /** An id that is unique in an environment. Costs are looked up by it. */
   readonly id: string;
   readonly isMember: boolean;
   readonly params: readonly CelType[];

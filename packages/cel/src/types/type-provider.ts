@@ -5,7 +5,7 @@ import type { CelType } from './cel-type.ts';
 export interface TypeProvider {
   /** Returns whether a struct of this name exists. */
   hasStruct(name: string): boolean;
-  /** Returns the type of its values if that is not the struct itself, as for protobuf's wrappers. */
+  /** Returns the type of its values if that differs from the struct itself, as for protobuf's wrappers. */
   structType?(name: string): CelType | undefined;
   /** Returns the type of a field, or undefined when the struct has none of that name. */
   fieldType(structName: string, field: string): CelType | undefined;

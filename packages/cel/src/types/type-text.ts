@@ -112,7 +112,7 @@ class TypeReader {
   }
 
   #unexpected(): TypeError {
-    return new TypeError(`'${this.#text}' is no type: unexpected text at character ${this.#at + 1}`);
+    return new TypeError(`'${this.#text}' is not a type: unexpected text at character ${this.#at + 1}`);
   }
 }
 

@@ -1,4 +1,4 @@
-// Lists. An array is a list; a CelList computes its elements or has an equality of its own.
+// Lists. An array is a list; a CelList computes its elements or has a special equality.
 import { CelBox } from './cel-box.ts';
 import type { CelFailure } from './failure.ts';
 
@@ -15,7 +15,7 @@ export abstract class CelList extends CelBox {
     return undefined;
   }
 
-  /** Joins this list with another one behind it. Returns undefined when this kind of list needs no rule of its own. */
+  /** Returns this list followed by another one; undefined when this kind of list needs no special rule. */
   concat(_other: AnyList): AnyList | undefined {
     return undefined;
   }
@@ -42,10 +42,10 @@ export function listItems(list: AnyList): readonly unknown[] {
   return list instanceof CelList ? list.toArray() : list;
 }
 
-/** After this many nested joins a join copies, so that reading an element stays cheap. */
+/** Number of nested joins after which a join copies, so that reading an element stays cheap. */
 const maxDepth = 32;
 
-/** Two lists one after the other. A join costs one unit whatever the sizes, so it copies nothing. */
+/** Two lists one after the other. A join costs one unit for lists of any size, so it must copy nothing. */
 class JoinedList extends CelList {
   readonly #left: AnyList;
   readonly #right: AnyList;

@@ -83,10 +83,12 @@ function boxedKey(key: unknown): string | undefined {
   return Number.isNaN(value) ? `d${value}${nans++}` : `d${value}`;
 }
 
-/** NaN equals nothing, so each one is a key of its own that no lookup finds. */
+/** NaN equals nothing, so each one is a separate key that no lookup finds. */
 let nans = 0;
 
-/** Returns the same number as an int and as a uint, if there is one. Doubles are not keys that other numbers find. */
+/**
+ * Returns the same number as an int and as a uint, if there is one. Doubles are keys that other numbers do not find.
+ */
 export function equalNumbers(key: unknown): readonly unknown[] {
   const kind = kindOf(key);
   if (kind === 'int') {

@@ -1,4 +1,4 @@
-// Orders two values for `<`, `max` and the like. Numbers of different types compare by value.
+// Orders two values for `<`, `max` and similar functions. Numbers of different types compare by value.
 import type { CelDuration } from './duration.ts';
 import { CelFailure, overloadFailure } from './failure.ts';
 import type { Int } from './integers.ts';
@@ -51,7 +51,7 @@ function compareStrings(left: string, right: string): number {
     const a = left.charCodeAt(i);
     const b = right.charCodeAt(i);
     if (a === b) continue;
-    // Surrogates stand for code points above all others, although their units are smaller than some.
+    // Surrogates represent code points above all others, although their units are smaller than some.
     const isSurrogateA = a >= 0xd800 && a <= 0xdfff;
     const isSurrogateB = b >= 0xd800 && b <= 0xdfff;
     if (isSurrogateA !== isSurrogateB) return isSurrogateA ? 1 : -1;

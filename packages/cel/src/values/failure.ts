@@ -1,7 +1,7 @@
 // CelFailure: an error as a value. Errors are values because &&, || and the macros built on them may absorb one.
 import { CelBox } from './cel-box.ts';
 
-/** A value that stands for an error, which an expression may absorb (`||`, `&&`). */
+/** A value that represents an error, which an expression may absorb (`||`, `&&`). */
 export class CelFailure extends CelBox {
   readonly kind = 'failure';
   readonly message: string;

@@ -18,7 +18,7 @@ export const uint64Range: { has(value: bigint): boolean } = {
   has: (value) => value >= 0n && value < uint64Size,
 };
 
-/** Returns the one form of an integer. The caller has checked that it fits 64 bits. */
+/** Returns the single form of an integer. The caller has checked that it fits 64 bits. */
 export function intOf(value: bigint): Int {
   return value >= minSafe && value <= maxSafe ? Number(value) : value;
 }

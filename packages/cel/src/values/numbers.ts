@@ -1,4 +1,4 @@
-// CelUint and CelDouble: numbers that a plain number could not tell from an int.
+// CelUint and CelDouble: numbers that would look like ints as plain numbers.
 import { CelBox } from './cel-box.ts';
 
 /** An unsigned 64-bit integer. */

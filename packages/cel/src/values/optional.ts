@@ -1,4 +1,4 @@
-// CelOptional: a value, or none.
+// CelOptional: a value, or the absence of one.
 import { CelBox } from './cel-box.ts';
 import { CelFailure } from './failure.ts';
 

@@ -1,5 +1,5 @@
-// CelTimestamp: a moment with nanoseconds, in the years 1 to 9999, with the offset it was written with (which only its
-// text shows).
+// CelTimestamp: a moment with nanoseconds, in the years 1 to 9999, with its original offset (which only its text
+// shows).
 import { CelBox } from './cel-box.ts';
 
 const minSeconds = -62_135_596_800;
@@ -34,7 +34,7 @@ export class CelTimestamp extends CelBox {
     return isInRange(seconds) ? new CelTimestamp(seconds, Number(rest), this.offsetSeconds) : undefined;
   }
 
-  /** Returns RFC 3339 in the offset it was written with. */
+  /** Returns RFC 3339 with the original offset. */
   override toString(): string {
     const fields = civilFields(this.seconds + this.offsetSeconds);
     const date = `${pad(fields.year, 4)}-${pad(fields.month)}-${pad(fields.day)}`;

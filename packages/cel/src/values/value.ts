@@ -28,7 +28,7 @@ export interface JsonMap {
   readonly [key: string]: unknown;
 }
 
-/** Any value, including one that stands for an error ({@link CelFailure}). */
+/** Any value, including one that represents an error ({@link CelFailure}). */
 export type Value =
   | boolean
   | null
@@ -44,7 +44,7 @@ export type Value =
 /** Returns the int of a bigint that fits 64 bits. */
 export const intValue: (value: bigint) => Int = intOf;
 
-/** Returns the double of a number; numbers that would read as ints are boxed. */
+/** Returns the double of a number; numbers that would look like ints are boxed. */
 export function doubleValue(value: number): number | CelDouble {
   return Number.isSafeInteger(value) ? new CelDouble(value) : value;
 }

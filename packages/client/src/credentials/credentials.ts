@@ -1,4 +1,4 @@
-// How requests authenticate. Implemented by static tokens, token files and exec plugins; used by the transport.
+// Decides how requests authenticate. Implemented by static tokens, token files and exec plugins; used by the transport.
 
 /** Header names are lower case; a list becomes one header line for each value. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[]>>;

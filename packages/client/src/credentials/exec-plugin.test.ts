@@ -25,7 +25,7 @@ describe('ExecPlugin', () => {
     await rm(directory, { recursive: true });
   });
 
-  /** Returns a plugin that logs its KUBERNETES_EXEC_INFO and prints what the test gives it; `$RUN` is the number of the run. */
+  /** Returns a plugin that logs its KUBERNETES_EXEC_INFO and prints the test's answer; `$RUN` is the number of the run. */
   const plugin = async (
     output: unknown,
     config: Partial<ExecConfig> = {},
@@ -207,7 +207,7 @@ exit \${EXIT_CODE:-0}
     };
     let pids: number[] = [];
     afterEach(() => {
-      // Ends the sleep: a plugin's own children are not ours to end.
+      // Ends the sleep, because ending a plugin's own children is not our task.
       if (pids[0] !== undefined) process.kill(pids[0], 'SIGKILL');
       pids = [];
     });
@@ -241,7 +241,7 @@ exit \${EXIT_CODE:-0}
       [v1beta1, 'Never', false],
       [v1beta1, undefined, true],
     ] as const;
-    /** Returns a plugin that reads its token from standard input, and meets the end of file where it has none. */
+    /** Returns a plugin that reads its token from standard input, and sees the end of file if there is no input. */
     const asking = async (apiVersion: string, mode: string | undefined, terminal: () => number | undefined) => {
       const output = credential({ token: 'typed:$(head -n 1)' }, apiVersion);
       return await plugin(output, { apiVersion, interactiveMode: mode ?? '' }, { terminal });

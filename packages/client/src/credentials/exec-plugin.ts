@@ -16,7 +16,7 @@ export interface ExecConfig {
   readonly installHint?: string | undefined;
   /** Passes the cluster's details to the plugin. Default false. */
   readonly provideClusterInfo?: boolean | undefined;
-  /** Whether the plugin may use standard input. Required in v1, default 'IfAvailable' in v1beta1. */
+  /** Says whether the plugin may use standard input. Required in v1, default 'IfAvailable' in v1beta1. */
   readonly interactiveMode?: string | undefined;
   /** The cluster's configuration for the plugin: its extension "client.authentication.k8s.io/exec". */
   readonly clusterConfig?: unknown | undefined;
@@ -51,12 +51,12 @@ interface Held extends ExecCredential {
   readonly refreshAtMs: number;
 }
 
-// How long before its expiry a credential is replaced: at most a fifth of its lifetime. A failed attempt is repeated only after
+// Time before its expiry at which a credential is replaced, limited to a fifth of its lifetime. A failed attempt is repeated only after
 // refreshRetryMs.
 const refreshLeadMs = 60_000;
 const refreshLeadShare = 0.2;
 const refreshRetryMs = 5_000;
-// Time that a plugin has to end by itself before it is killed.
+// Time for a plugin to end by itself before it is killed.
 const killAfterMs = 5_000;
 
 const versions: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];

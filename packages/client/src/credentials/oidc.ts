@@ -46,7 +46,7 @@ export class OidcTokenSource implements Credentials {
   /** Connection of the refresh in progress. */
   #connection: Dispatcher | undefined;
   #isStopped = false;
-  /** How this issuer accepts the client's secret, once one way has worked. */
+  /** The way in which this issuer accepts the client's secret, once one has worked. */
   #secretIn: 'header' | 'body' | undefined;
 
   /** Throws TypeError for a configuration with which no token can be obtained. */
@@ -69,7 +69,7 @@ export class OidcTokenSource implements Credentials {
     return true;
   }
 
-  /** Ends a refresh in progress and starts no more. */
+  /** Ends a refresh in progress and prevents further ones. */
   stop(): void {
     this.#isStopped = true;
     this.#connection?.destroy().catch(() => undefined);

@@ -3,7 +3,7 @@ import type { Clock, Logger } from '@kapstan/api';
 import { readConfigFile } from '../config-file.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
-// One minute less ten seconds of leeway. Source: client-go transport/token_source.go.
+// One minute minus ten seconds of leeway. Source: client-go transport/token_source.go.
 const rereadAfterMs = 50_000;
 
 export interface TokenFileOptions {

@@ -50,7 +50,7 @@ describe("a client by a pod's service account", () => {
     await mount('ca.crt', second.ca);
     server.setSecureContext(await certificateBy(second));
     await expect(client.get(Node, target)).rejects.toMatchObject({ name: 'TransportError' });
-    // By then both files have been re-read.
+    // Both files have been re-read by then.
     await clock.advance(60_000);
     await client.get(Node, target);
     expect(heard).toEqual(['Bearer one', 'Bearer two']);
@@ -87,7 +87,7 @@ describe('the root certificates of a service account', () => {
     expect(told).toEqual([[message, expect.any(Error)]]);
     expect(config).toMatchObject({ server: 'https://10.0.0.1:443', token: 'one' });
     expect(config).not.toHaveProperty('tls');
-    // As in client-go, such a configuration can be used and trusts the public authorities.
+    // As in client-go, such a configuration works and trusts the public authorities.
     const client = new Client(config, { logger: silentLogger });
     await client.prepare();
     await client.close();

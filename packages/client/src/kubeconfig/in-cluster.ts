@@ -15,10 +15,11 @@ import type { Environment } from '../transport/proxy.ts';
 export interface InClusterOptions {
   /** Default: the process's. */
   readonly env?: Environment;
-  /** Where the service account is mounted. Default /var/run/secrets/kubernetes.io/serviceaccount. */
+  /** Directory in which the service account is mounted. Default /var/run/secrets/kubernetes.io/serviceaccount. */
   readonly directory?: string;
   /**
-   * Gets an error when the CA cannot be read or is not a certificate; the public authorities are trusted then. Default: process warnings.
+   * Receives an error when the CA cannot be read or is not a certificate; the public authorities are trusted then. Default: process
+   * warnings.
    */
   readonly logger?: Logger | undefined;
 }

@@ -145,7 +145,7 @@ function tokenPlace({ userFiles }: Kubeconfig, user: string): TokenPlace | undef
   return file === undefined ? undefined : { file, user };
 }
 
-// Like a plugin, the provider is ignored where another method is configured.
+// Like a plugin, the provider is ignored if another method is configured.
 function oidc(user: KubeconfigUser, place: TokenPlace | undefined): Partial<ClientConfig> {
   const { token, tokenFile, username } = user;
   if (user['auth-provider'] === undefined || token || tokenFile || username) return {};

@@ -1,28 +1,30 @@
-// Values of a program or its flags that replace those of the kubeconfig. Above: connect.ts. Below: the entries of kubeconfig.ts.
-// Source: client-go tools/clientcmd overrides.go and client_config.go (getContext, getCluster, getAuthInfo).
+// Values of a program or its flags that replace those of the kubeconfig. Used by connect.ts on the entries of kubeconfig.ts. Source:
+// client-go tools/clientcmd overrides.go and client_config.go (getContext, getCluster, getAuthInfo).
 import type { ClientConfig } from '../client-config.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
 
 /** Replaces parts of a kubeconfig, as kubectl's flags do. */
 export interface KubeconfigOverrides {
-  /** Namespace of calls that name none; `ns/a`, `namespace/a` and `namespaces/a` mean `a`. Absent: the context's. */
+  /** Namespace of calls that name none; `ns/a`, `namespace/a` and `namespaces/a` mean `a`. Absent = the context's. */
   readonly namespace?: string;
   /** Name of the cluster entry to use. Absent: the context's. */
   readonly clusterName?: string;
   /** Name of the user entry to use. Absent: the context's. */
   readonly userName?: string;
-  /** Members that replace those of the cluster entry. A CA or `insecure-skip-tls-verify` replaces all three members on trust. */
+  /**
+   * Members that replace members of the cluster entry. A CA or `insecure-skip-tls-verify` replaces all three members on trust.
+   */
   readonly cluster?: KubeconfigCluster;
-  /** Members that replace those of the user entry. A certificate or key replaces both of its forms, file and data. */
+  /** Members that replace members of the user entry. A certificate or key replaces both of its forms, file and data. */
   readonly user?: KubeconfigUser;
 }
 
-/** Name of the context that is created when the kubeconfig has none and only the overrides count. */
+/** Name of the context that is created when the kubeconfig has none, so that only the overrides count. */
 const ownContext = 'overrides';
 
 /**
- * Returns the kubeconfig with the overrides in its context (default: the current one), which becomes the current one.
- * Other entries stay as they are. Throws TypeError for a context, cluster or user that was asked for and does not exist.
+ * Returns the kubeconfig with the overrides in its context (default: the current one), which becomes the current one. Other entries stay
+ * unchanged. Throws TypeError if the requested context, cluster or user does not exist.
  *
  * @example
  * ```ts
@@ -92,7 +94,7 @@ const trust = ['certificate-authority', 'certificate-authority-data', 'insecure-
 
 function overrideCluster(entry: KubeconfigCluster = {}, overrides: KubeconfigCluster = {}): KubeconfigCluster {
   const kept = trust.some((member) => overrides[member]) ? without(entry, trust) : entry;
-  // The name to verify belongs to the server that it was configured for.
+  // The name to verify belongs to the server for which it was configured.
   const ofServer = overrides.server ? without(kept, ['tls-server-name']) : kept;
   return { ...ofServer, ...given(overrides) };
 }

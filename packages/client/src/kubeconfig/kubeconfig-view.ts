@@ -64,7 +64,7 @@ const omitted = 'DATA+OMITTED';
 const redacted = 'REDACTED';
 
 /**
- * Returns the kubeconfig for people to read: data and every secret in it are replaced by a word.
+ * Returns the kubeconfig in a form for people: data and all secrets in it are replaced by a word.
  *
  * @example
  * ```ts
@@ -109,7 +109,7 @@ function mapValues<T>(entries: ReadonlyMap<string, T>, change: (value: T) => T):
 }
 
 /**
- * Returns the text of a kubeconfig file, in YAML, that {@link parseKubeconfig} reads back into the same.
+ * Returns the text of a kubeconfig file, in YAML, that {@link parseKubeconfig} reads back unchanged.
  *
  * @example
  * ```ts

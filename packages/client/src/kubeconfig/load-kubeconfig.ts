@@ -1,4 +1,4 @@
-// Finds and merges kubeconfig files as client-go's loading rules do: explicit path, else KUBECONFIG, else ~/.kube/config.
+// Finds and merges kubeconfig files as client-go's loading rules do: explicit path, or else KUBECONFIG, or else ~/.kube/config.
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from 'node:path';
@@ -6,19 +6,21 @@ import { type Logger, silentLogger } from '@kapstan/api';
 import type { Environment } from '../transport/proxy.ts';
 import { type Kubeconfig, type KubeconfigCluster, type KubeconfigUser, parseKubeconfig } from './kubeconfig.ts';
 
-/** Options of {@link loadKubeconfig}: which files. By default those of KUBECONFIG, else `~/.kube/config`. */
+/**
+ * Options of {@link loadKubeconfig}, which select the files. Default: those of KUBECONFIG, or else `~/.kube/config`.
+ */
 export interface LoadKubeconfigOptions {
-  /** Only this file; it must exist. */
+  /** Reads only this file, which must exist. */
   readonly path?: string | undefined;
-  /** Where KUBECONFIG and HOME are looked up. Default: the process's. */
+  /** Environment in which KUBECONFIG and HOME are looked up. Default: the process's. */
   readonly env?: Environment | undefined;
-  /** Gets a warning when no file of the KUBECONFIG list exists. Default: silent. */
+  /** Receives a warning when no file of the KUBECONFIG list exists. Default: silent. */
   readonly logger?: Logger | undefined;
 }
 
 /**
- * Returns the merge of all files: for entries with the same name the first file's wins as a whole; the first current-context wins. Paths in
- * it are absolute. Rejects when a file is unreadable or not a kubeconfig; listed files that do not exist are skipped.
+ * Returns the merge of all files. Of entries with the same name the first file's wins as a whole, and the first current-context wins. Paths
+ * in it are absolute. Rejects when a file is unreadable or not a kubeconfig; listed files that do not exist are skipped.
  *
  * @example
  * ```ts

@@ -21,7 +21,7 @@ export function tokenWriter(place: TokenPlace): (tokens: OidcTokens) => Promise<
 
 /**
  * Rejects when the file cannot be written, no longer has the user, or is locked by another process: client-go's lock is a file
- * "<file>.lock" beside it.
+ * "<file>.lock" next to it.
  */
 async function persistTokens({ file, user }: TokenPlace, tokens: OidcTokens): Promise<void> {
   const lock = `${file}.lock`;

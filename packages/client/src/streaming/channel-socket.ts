@@ -96,7 +96,7 @@ export class ChannelSocket {
     this.#end(undefined);
   }
 
-  /** Drops the connection; `onEnd` gets the error as it is, or as a TransportError when it came from the network. */
+  /** Drops the connection; `onEnd` gets the error unchanged, or as a TransportError when it came from the network. */
   fail(error: unknown): void {
     if (this.#hasEnded) return;
     this.#end(error === this.#options.signal?.reason ? error : transportErrorFrom(error, this.#options.opened.request));
@@ -159,7 +159,7 @@ export class ChannelSocket {
     }, pingMs);
   }
 
-  // While this side does not read it receives no pongs, so silence does not mean a dead peer.
+  // While this side does not read, it receives no pongs, so silence does not mean a dead peer.
   #isSilent(): boolean {
     return this.#blocked.size === 0 && this.#options.clock.monotonicNow() - this.#lastHeardMs >= silenceMs;
   }

@@ -1,4 +1,4 @@
-// How a remote command ended: turns the Status on the error channel into an exit code or an error. Used by remote-command.
+// Turns the Status on the error channel of a remote command into an exit code or an error. Used by remote-command.
 import type { Status } from '@kapstan/api';
 import { statusErrorFrom } from '@kapstan/api/errors';
 import { isJsonObject } from '@kapstan/api/internal';

@@ -15,7 +15,7 @@ import { parsePortSpec } from './port-spec.ts';
 const target = { namespace: 'n', name: 'p' };
 const littleEndian = (port: number): Uint8Array => Uint8Array.of(port & 255, port >> 8);
 
-/** Sends what a kubelet sends first on both channels. */
+/** Sends the first message of a kubelet on both channels. */
 const greet = (peer: StreamPeer, port: number): StreamPeer =>
   peer.send(0, littleEndian(port)).send(1, littleEndian(port));
 

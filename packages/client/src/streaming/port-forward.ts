@@ -1,5 +1,5 @@
-// Local ports that lead to ports of a pod: listeners, and for each connection its own WebSocket, because the protocol
-// carries one connection for each port. A failed connection does not affect the others.
+// Forwards local ports to ports of a pod with listeners and, for each connection, a separate WebSocket, because the
+// protocol carries one connection for each port. A failed connection does not affect the others.
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { inspect } from 'node:util';
@@ -11,7 +11,10 @@ import { type PortSpec, parsePortSpec } from './port-spec.ts';
 export interface PortForwardOptions extends CallOptions {
   /** "8080" or 8080 (the same on both sides), "8888:80", ":80" (any free local port). At least one. */
   readonly ports: readonly (string | number)[];
-  /** Where to listen: IP addresses, or "localhost" for 127.0.0.1 and ::1, of which one must work. Default localhost. */
+  /**
+   * Addresses to listen on: IP addresses, or "localhost" for 127.0.0.1 and ::1, of which at least one must work.
+   * Default localhost.
+   */
   readonly addresses?: readonly string[];
   /** Called with the reason when a connection breaks or cannot be opened. Default: the client's logger. */
   readonly onConnectionError?: (error: Error, port: ForwardedPort) => void;
@@ -26,7 +29,7 @@ export interface ForwardedPort {
 
 type PortDialer = (port: number, signal: AbortSignal) => Promise<Duplex>;
 
-/** Ends listeners and connections; what is being opened rejects with the reason. */
+/** Ends listeners and connections; those being opened reject with the reason. */
 export type EndForward = (reason: unknown) => Promise<void>;
 
 interface PortForwardInit {
@@ -71,7 +74,7 @@ export class PortForward {
     this.#init = init;
   }
 
-  /** Rejects with TypeError for a wrong specification, then as the check does, and with an Error when no port could be opened. */
+  /** Rejects with TypeError for a wrong specification, with the error of a failed check, and with an Error when no port could be opened. */
   static async listen(init: PortForwardInit): Promise<PortForward> {
     const { ports, addresses = ['localhost'], signal } = init.options;
     requireList(ports, 'ports');
@@ -118,7 +121,7 @@ export class PortForward {
     await Promise.all([this.#listening, ...servers.map(closeServer)]);
   }
 
-  // Whoever ends it meanwhile waits until the listener that is being opened is gone again.
+  // A caller that ends the forward meanwhile waits until the listener that is being opened is closed again.
   async #listenOnAll(specs: readonly PortSpec[], hosts: readonly (readonly string[])[]): Promise<void> {
     const { signal } = this.#controller;
     for (const spec of specs) {
@@ -130,7 +133,7 @@ export class PortForward {
     signal.throwIfAborted();
   }
 
-  // As in client-go: every address is tried, one success is enough, and a free port is the same on all addresses.
+  // As in client-go, every address is tried, one success is enough, and a free port is the same on all addresses.
   async #listenOnAny({ local, remote }: PortSpec, hosts: readonly (readonly string[])[]): Promise<void> {
     const failures: Error[] = [];
     let chosen = local;
@@ -175,7 +178,7 @@ export class PortForward {
     const leave = (): void => leaving.abort(new Error('the local side left'));
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    // Before the pipeline is set up "close" reports an error, afterwards the pipeline does.
+    // "close" reports an error before the pipeline is set up; afterwards the pipeline does.
     socket.on('error', () => undefined);
     socket.once('close', leave);
     try {
@@ -212,7 +215,7 @@ function parseAddress(address: string): readonly string[] {
 
 /**
  * Resets the socket, or destroys it while libuv shuts it down: libuv refuses to reset it then, and Node would never close it. Everything
- * has been sent by then, so the reader misses nothing.
+ * has been sent by then, so the reader loses nothing.
  */
 function resetOrDestroy(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;

@@ -1,4 +1,4 @@
-// Parses which local port leads to which port of a pod, as for kubectl port-forward: "8080", "8888:80", ":80".
+// Parses the mapping of local ports to ports of a pod, as for kubectl port-forward: "8080", "8888:80", ":80".
 
 export interface PortSpec {
   /** 0 = any free port. */

@@ -17,7 +17,7 @@ export interface PortStreamInit {
 
 const dataChannel = 0;
 const errorChannel = 1;
-// The protocol cannot report that one side has finished writing; from then on the other has this long for its next bytes.
+// The protocol cannot report that one side has finished writing. From then on the other side has this long for its next bytes.
 const lingerMs = 10_000;
 
 /** Backpressure works in both directions. */
@@ -42,7 +42,7 @@ class PortStream {
       onEnd: (error) => this.#end(error),
     });
     this.duplex = new Duplex({
-      // When the pod has ended the connection, nobody is left to write to.
+      // When the pod has ended the connection, no reader is left.
       allowHalfOpen: false,
       read: () => this.#channel.unblock(dataChannel),
       write: (chunk: Buffer, _, done) => {

@@ -189,7 +189,8 @@ describe('a command in a container', () => {
       peer.exit(0).socket.close();
       const [socket] = server.sockets;
       await new Promise<void>((resolve) => {
-        // The socket's buffers fill, then the peer's own; writing has stopped when two checks find the same count.
+        // The socket's buffers fill first, then the peer's own. Writing has stopped when two checks find the same
+        // count.
         let last = -1;
         const look = (): void => {
           if (socket?.bytesWritten === last) return resolve();

@@ -8,9 +8,11 @@ import { type CommandEnd, ExitStatus } from './exit-status.ts';
 
 /** `timeoutMs` limits the time until the server accepts; `signal` also ends the running command. */
 export interface AttachOptions extends CallOptions {
-  /** Default: the container of the annotation kubectl.kubernetes.io/default-container, else the first or only one. */
+  /**
+   * Default: the container in the annotation kubectl.kubernetes.io/default-container, or else the first or only one.
+   */
   readonly container?: string;
-  /** Sends what is written to `stdin`. Default false. */
+  /** True = sends the data written to `stdin`. Default false. */
   readonly stdin?: boolean;
   /** Default true. */
   readonly stdout?: boolean;
@@ -31,7 +33,7 @@ export interface TerminalSize {
   readonly height: number;
 }
 
-/** In order of preference. v4 is what kubelets before 1.30 speak through older API servers. */
+/** Protocols in order of preference. v4 is spoken by kubelets older than 1.30 through older API servers. */
 export const remoteCommandProtocols: readonly string[] = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
@@ -43,8 +45,8 @@ interface RemoteCommandInit {
 }
 
 /**
- * A running command. Output that nobody reads blocks the command once a few buffers are full, as in a pipe: read both streams, or ask for
- * only one. Streams that were not asked for have ended from the start. A broken connection destroys the streams with the error that
+ * A running command. Output that nobody reads blocks the command once a few buffers are full, as in a pipe: read both streams, or request
+ * only one. Streams that were not requested have ended from the start. A broken connection destroys the streams with the error that
  * `exited` rejects with; without a listener that is harmless.
  *
  * @example
@@ -84,7 +86,7 @@ export class RemoteCommand {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // The streams carry the same error; a caller that waits for neither must not crash because of it.
+    // The streams carry the same error, so a caller that waits for neither must not crash because of it.
     this.exited.catch(() => undefined);
     this.#channel = new ChannelSocket({
       opened,
@@ -207,7 +209,7 @@ export class RemoteCommand {
     }
     const seen = this.#status.text === '' ? '' : `: ${JSON.stringify(this.#status.text)}`;
     const message = `the connection was closed before the command's exit status came${seen}`;
-    // Has no effect once the status has arrived.
+    // This has no effect once the status has arrived.
     this.#reject(new TransportError({ code: 'ECONNRESET', message, request: this.#request }));
     this.#finish(this.stdout);
     this.#finish(this.stderr);

@@ -59,7 +59,7 @@ export class ScriptedServer {
     return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What streams occupy: connections of HTTP/1.1, and streams of HTTP/2. */
+  /** What streams occupy: HTTP/1.1 connections, and HTTP/2 streams. */
   get occupied(): number {
     return currentWire().http2 ? this.#unfinished.size : this.sockets.size;
   }
@@ -87,7 +87,7 @@ export class ScriptedServer {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** Node gives requests over HTTP/2 a stand-in for their socket, which takes few of its calls. */
+  /** Node gives HTTP/2 requests a stand-in for their socket, which supports few of its methods. */
   #socketOf({ socket }: IncomingMessage): Socket {
     for (const one of this.sockets) if (one.remotePort === socket.remotePort) return one;
     return socket;

@@ -1,5 +1,5 @@
 // Stands in for the streaming side of an API server and its kubelets: real sockets, npm ws, channel protocols. A test
-// takes each accepted connection and plays the container, byte by byte.
+// plays the container on each accepted connection, byte by byte.
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
@@ -8,17 +8,17 @@ import { type WebSocket, WebSocketServer } from 'ws';
 
 export interface StreamServerOptions {
   readonly tls?: ServerOptions;
-  /** Subprotocols that the server speaks, in order of preference. Default v5, v4. An empty list: it names none. */
+  /** Subprotocols that the server speaks, in order of preference. Default v5, v4. Empty = it names none. */
   readonly protocols?: readonly string[];
-  /** False: never answers a ping, like a peer behind a dead link. Default true. */
+  /** False = never answers a ping, like a peer behind a dead link. Default true. */
   readonly autoPong?: boolean;
 }
 
-/** One accepted connection, seen from the container. */
+/** One accepted connection, as the container sees it. */
 export class StreamPeer {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
-  /** All received messages: channel and text. */
+  /** All received messages, each with channel and text. */
   readonly messages: [channel: number, text: string][] = [];
   /** Number of received bytes by channel. */
   readonly received: Map<number, number> = new Map();

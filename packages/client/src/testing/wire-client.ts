@@ -1,4 +1,4 @@
-// The client of suites that run over every wire: what a test does not choose itself follows the current wire.
+// The client of suites that run over every wire: settings that a test does not choose follow the current wire.
 import { Client } from '../client.ts';
 import type { ClientConfig, ClientOptions } from '../client-config.ts';
 import { currentWire, wireAuthority } from './wire.ts';
@@ -10,7 +10,7 @@ export class WireClient extends Client {
 }
 
 function configOf(config: ClientConfig): ClientConfig {
-  // Tests of wrong configurations pass what is none.
+  // Tests of wrong configurations pass values that are not one.
   if (typeof config !== 'object' || config === null) return config;
   const ca = wireAuthority();
   const { http2 } = currentWire();

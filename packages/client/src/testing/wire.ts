@@ -48,7 +48,9 @@ export async function prepareWire(wire: Wire): Promise<void> {
   authorityText = (await wireIdentity()).ca;
 }
 
-/** The timers that a client keeps for its open connections: one each over HTTP/2, which looks for a peer that is gone. */
+/**
+ * Returns the number of timers for a client's open connections: one for each HTTP/2 connection, which detects a dead peer.
+ */
 export function connectionTimers(connections: number): number {
   return current.http2 ? connections : 0;
 }

@@ -1,5 +1,5 @@
-// One call as a sequence of attempts: credentials, rate limit, Retry-After, one refresh after a 401, warnings, diagnostics.
-// The Exchange decides how an attempt reaches the server: as a call, a stream or an upgrade (transport.ts).
+// One call as a sequence of attempts: credentials, rate limit, Retry-After, one refresh after a 401, warnings, diagnostics. The Exchange
+// decides whether an attempt is sent as a call, a stream or an upgrade (transport.ts).
 import diagnostics_channel from 'node:diagnostics_channel';
 import { delay, type StatusError } from '@kapstan/api';
 import type { CallSpan } from '@kapstan/api/internal';
@@ -17,7 +17,7 @@ import { parseWarnings, type WarningHandler } from './warnings.ts';
 export interface AttemptResponse<A> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Present means success. */
+  /** Present only for a success. */
   readonly answer?: A;
   text(): Promise<string>;
 }
@@ -28,9 +28,9 @@ export type Attempt<A> = (credentialHeaders: RequestHeaders, beforeSend: () => v
 export interface Exchange<A> {
   readonly request: HttpRequest;
   readonly signal: AbortSignal;
-  /** For messages: "GET https://host/path". */
+  /** Name of the request for messages: "GET https://host/path". */
   readonly label: string;
-  /** Streams are not retried when their connection breaks: the watcher decides, with its own backoff. */
+  /** Streams are not retried when their connection breaks, because the watcher decides, with its own backoff. */
   readonly isStream: boolean;
   readonly beforeAttempt?: (() => void) | undefined;
   /** Undefined where nothing is traced. */
@@ -183,7 +183,7 @@ export class AttemptLoop {
   }
 }
 
-/** Wraps what beforeAttempt threw while it passes through undici. */
+/** Wraps an error of beforeAttempt while it passes through undici. */
 class Refusal extends Error {
   constructor(cause: unknown) {
     super('refused before it was sent', { cause });

@@ -28,7 +28,7 @@ describe('the look before an attempt', () => {
   let server: ScriptedServer;
   let relay: Server;
   let client: Client;
-  /** Lets the next connection through to the server, once somebody has dialled. */
+  /** Lets the next connection through to the server, once a client has dialled. */
   let dialled: Promise<() => void>;
   const sockets = new Set<Socket>();
   beforeEach(async () => {

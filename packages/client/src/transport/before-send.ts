@@ -1,8 +1,8 @@
-// Calls back right before the bytes of a request are sent. That may be long after the request was handed to undici, because its
-// connection must open first. Composed into the dispatchers of connection-pool.ts; attempt-loop.ts asks whether to send.
+// Calls back right before the bytes of a request are sent. That may be long after the request was handed to undici, because its connection
+// must open first. It is composed into the dispatchers of connection-pool.ts; attempt-loop.ts decides whether to send.
 import type { Dispatcher } from 'undici';
 
-/** request() passes this on, although the type of its options does not have it. */
+/** request() passes this on, although the type of its options does not include it. */
 export interface BeforeSend {
   /** Called right before the request is written. When it throws, nothing is written and the request rejects with that error. */
   readonly beforeSend: () => void;

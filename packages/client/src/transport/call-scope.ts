@@ -50,7 +50,7 @@ export class CallScope {
     this.close();
   }
 
-  /** Aborts all remaining work with its own transport error. */
+  /** Aborts all remaining work with this transport error. */
   fail(code: string, message: string): void {
     this.abort(new TransportError({ code, message, request: this.#request }));
   }

@@ -1,4 +1,4 @@
-// Makes the calls of a client parts of traces: of the one that a call's options name, else of the client's own. Used by transport.ts.
+// Makes the calls of a client parts of traces: of the trace that a call's options name, or else of the client's own. Used by transport.ts.
 import {
   type CallSpan,
   type CallTracer,
@@ -8,7 +8,7 @@ import {
 } from '@kapstan/api/internal';
 import type { CallLimits, HttpRequest } from './http-request.ts';
 
-/** Returns the tracer of all calls of a client, which looks for a provider until there is one. */
+/** Returns the tracer of all calls of a client, which keeps looking for a provider until there is one. */
 export function clientTracer(tracing: TracingOptions | undefined): CallTracer | undefined {
   if (tracing === undefined) return undefined;
   let found: ReturnType<typeof findOpenTelemetry>;

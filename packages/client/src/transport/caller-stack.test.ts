@@ -9,12 +9,12 @@ const target = { namespace: 'n', name: 'a' };
 const thing = { metadata: target };
 const closedPort = 'http://127.0.0.1:1';
 
-/** Nests at least as many clients around the client as a reconcile has. */
+/** Nests at least as many clients around the client as a reconcile does. */
 async function deep<R>(depth: number, call: () => Promise<R>): Promise<R> {
   return await (depth === 0 ? call() : deep(depth - 1, call));
 }
 
-/** Its name marks the line that the test looks for. */
+/** The name of this function marks the line for which the test searches. */
 async function theCallersLine(call: () => unknown): Promise<void> {
   await call();
 }

@@ -3,12 +3,13 @@
 import { isStatusError } from '@kapstan/api';
 import { isTransportError } from './transport-error.ts';
 
-// Most frames of ours above the caller's. The verbs have 4, the two clients that a reconcile wraps around them 8; the others are spare.
+// Maximum number of our frames above the caller's. The verbs have 4, the two clients that a reconcile wraps around them 8; the others are
+// spare.
 const ownFrames = 20;
 
 /**
- * Gives the error a stack that shows who called. With the default of ten frames it would show only where the answer was read. Applies only
- * to errors created here, once for each call. Successful calls pay nothing; nothing happens where stacks are switched off
+ * Gives the error a stack that shows the caller. With the default of ten frames it would show only the code that read the answer. This
+ * applies only to errors created here, once per call; successful calls pay nothing. Nothing happens where stacks are switched off
  * (`Error.stackTraceLimit` 0).
  */
 export function withCallerStack(error: unknown): unknown {

@@ -176,7 +176,7 @@ describe('a rotated certificate', () => {
     client = connect({ tls: { caFile: path('ca'), certFile: path('crt'), keyFile: path('key') } });
     const abort = new AbortController();
     const aborted = expect(client.watchEvents(Node, { signal: abort.signal }).next()).rejects.toThrow('enough');
-    // Opening the pipe for writing waits until somebody reads it.
+    // Opening the pipe for writing blocks until it has a reader.
     const ca = await open(path('ca'), 'w');
     const call = client.get(Node, target);
     abort.abort(new Error('enough'));

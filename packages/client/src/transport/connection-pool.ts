@@ -24,7 +24,7 @@ export interface ConnectionPoolOptions {
 
 // Go's default; a shorter Keep-Alive of the server takes precedence. Source: client-go transport/cache.go.
 const idleMs = 90_000;
-// How often the client certificate's files are checked while only streams are open. Source: client-go transport/cert_rotation.go.
+// Interval at which the client certificate's files are checked while only streams are open. Source: client-go transport/cert_rotation.go.
 const certificateCheckMs = 300_000;
 // The transport has its own deadlines, on its clock; streams have none.
 const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs };
@@ -52,17 +52,17 @@ export class ConnectionPool {
   }
 
   /**
-   * Returns what the next connection is made from; its `pool` is for calls. Rejects when certificates cannot be loaded, or after
-   * {@link close}.
+   * Returns the material for the next connection; its `pool` is for calls. Rejects when certificates cannot be loaded, or after {@link
+   * close}.
    */
   async generation(): Promise<Generation> {
     return this.#generation(await this.#options.material.load());
   }
 
   /**
-   * Returns what sends one stream; pass it to {@link release} afterwards. With HTTP/1.1 it is a connection of its own, not one of the pool:
-   * a stream occupies its connection anyway, and undici reconnects needlessly when a running request is aborted. `onReplaced` is called
-   * when the client certificate has changed: the stream should end.
+   * Returns the sender for one stream; pass it to {@link release} afterwards. With HTTP/1.1 it is a separate connection, not one of the
+   * pool: a stream occupies its connection anyway, and undici reconnects needlessly when a running request is aborted. `onReplaced` is
+   * called when the client certificate has changed and the stream should end.
    */
   openStream(generation: Generation, onReplaced: () => void): Sender {
     const connecting = new AbortController();
@@ -91,7 +91,7 @@ export class ConnectionPool {
     return this.#dial(connect, signal);
   }
 
-  /** Closes every connection, busy ones too, except those of {@link dial}. Idempotent. */
+  /** Closes every connection, even busy ones, except those of {@link dial}. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopChecks();
@@ -126,14 +126,14 @@ export class ConnectionPool {
     };
     // Calls of the old pool run to their end. If close() destroys it first, it is forgotten too.
     old.pool.close().then(forget, forget);
-    // A stream keeps the identity it connected with, and trust in the server was settled then. So only a new certificate ends streams.
-    // Source: client-go transport/cert_rotation.go closes connections for a new certificate, transport/ca_rotation.go only idle ones.
+    // A stream keeps the identity and the trust in the server from its connect, so only a new certificate ends streams. Source: client-go
+    // transport/cert_rotation.go closes connections for a new certificate, transport/ca_rotation.go only idle ones.
     if (old.texts.cert === texts.cert && old.texts.key === texts.key) return;
     const streams = [...this.#streams.values()].map(({ onReplaced }) => onReplaced);
     for (const onReplaced of streams) onReplaced();
   }
 
-  // Without calls nothing else would notice a new certificate.
+  // While there are no calls, nothing else would notice a new certificate.
   #checkLater(): void {
     const isNeeded = this.#streams.size > 0 && this.#options.material.hasCertificateFiles;
     if (!isNeeded || this.#cancelCheck !== undefined) return;
@@ -155,7 +155,7 @@ export class ConnectionPool {
 
   #create(texts: TlsTexts): Generation {
     const { server, proxyUrl, tls, clock, http2 } = this.#options;
-    // Pool and streams share one connector, and so its cache of TLS sessions.
+    // Pool and streams share one connector, and therefore its cache of TLS sessions.
     const way = { server, proxyUrl, texts, serverName: tls.serverName, isInsecure: tls.insecureSkipVerify === true };
     const connect = connectorOf({ ...way, offersHttp2: false });
     const http1 = this.#pool(connect);
@@ -180,8 +180,8 @@ export class ConnectionPool {
     });
   }
 
-  // Invariant: undici connects during the dispatch of the one call that the connection is for (pipelining 1), unless an idle connection
-  // broke under it; it drops the connection with the connection's error.
+  // Invariant: undici connects during the dispatch of the one call that needs the connection (pipelining 1), unless an idle connection
+  // broke; it drops the connection with the connection's error.
   #pool(connect: Connect): Sender {
     let caller: AbortSignal | undefined;
     const connectForCaller: BuildConnector.connector = (options, callback) =>
@@ -204,7 +204,7 @@ interface StreamEntry {
   readonly connecting: AbortController;
 }
 
-/** request() passes its signal on, although the type of its options does not have it. */
+/** request() passes its signal on, although the type of its options does not include it. */
 interface CallSignal {
   readonly signal?: AbortSignal;
 }

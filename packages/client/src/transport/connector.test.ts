@@ -12,11 +12,11 @@ const greetings = {
 } as const;
 
 /**
- * Resolves to the time after which the kernel asks an idle connection whether its far side is there; undefined when it
- * never does. Source: proc_net_tcp(5), columns local_address and tr:tm->when, in hundredths of a second.
+ * Resolves to the time after which the kernel probes the far side of an idle connection; undefined when it never does.
+ * Source: proc_net_tcp(5), columns local_address and tr:tm->when, in hundredths of a second.
  */
 async function keepAliveSecondsOf({ localPort = 0, remotePort = 0 }: Socket): Promise<number | undefined> {
-  // Both ports: connections to other servers, also those in TIME_WAIT, may have the same local one.
+  // Both ports are compared, because connections to other servers, even in TIME_WAIT, may have the same local port.
   const [from, to] = [localPort, remotePort].map((port) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`);
   const isOurs = ([, local = '', remote = '']: readonly string[]): boolean =>
     local.endsWith(from as string) && remote.endsWith(to as string);
@@ -26,7 +26,8 @@ async function keepAliveSecondsOf({ localPort = 0, remotePort = 0 }: Socket): Pr
     const [kind, when = ''] = columns.find(isOurs)?.[5]?.split(':') ?? [];
     if (kind === '02') return Math.round(Number.parseInt(when, 16) / 100);
     if (kind === '00') return undefined;
-    // Other timers hide this one until what was sent is acknowledged. The file may lack a row while others come and go.
+    // Other timers hide this one until the sent bytes are acknowledged. The file may lack a row while others come and
+    // go.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

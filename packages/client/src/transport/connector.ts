@@ -1,5 +1,5 @@
-// Opens connections: directly or through a proxy, including TLS. A connection that nobody waits for any more ends at once instead of at
-// its timeout. Used by the connection pool; proxy-tunnel.ts and socks-tunnel.ts lead through proxies.
+// Opens connections: directly or through a proxy, including TLS. A connection that is no longer awaited ends at once instead of at its
+// timeout. Used by the connection pool; proxy-tunnel.ts and socks-tunnel.ts handle proxies.
 import type { Socket } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { isSocks } from './proxy.ts';
@@ -20,7 +20,7 @@ export interface ConnectorOptions {
   readonly texts: TlsTexts;
   readonly serverName: string | undefined;
   readonly isInsecure: boolean;
-  /** Offers HTTP/2 beside HTTP/1.1; the socket's `alpnProtocol` is what the server chose. */
+  /** Offers HTTP/2 in addition to HTTP/1.1; the socket's `alpnProtocol` is the server's choice. */
   readonly offersHttp2: boolean;
 }
 
@@ -69,7 +69,7 @@ function abortable(tls: BuildConnector.BuildOptions): Connect {
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: tcpKeepAliveMs };
   const direct = buildConnector({ ...tls, ...keepAlive, timeout: connectTimeoutMs });
   return (options, signal, callback) => {
-    // undici returns the socket, although its types do not say so; when destroyed with an error, it calls back.
+    // undici returns the socket, although its types do not show it; when destroyed with an error, it calls back.
     const made: unknown = direct(options, (...result) => {
       signal.removeEventListener('abort', onAbort);
       callback(...result);

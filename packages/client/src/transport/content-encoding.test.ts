@@ -69,7 +69,7 @@ describe('an answer in gzip', () => {
     await client.watchEvents(Node).next();
     expect(server.last.headers['accept-encoding']).toBeUndefined();
     const line = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: node })}\n`);
-    // The body stays open: what has come must be delivered without more.
+    // The body stays open, so the bytes received so far must be delivered without more.
     server.next((response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
       response.write(gzipSync(line).subarray(0, -8));

@@ -1,14 +1,14 @@
-// Asks for answers in gzip and decompresses them, as Go's net/http does. Decompression runs in Node's thread pool, a piece at a time and
+// Requests answers in gzip and decompresses them, as Go's net/http does. Decompression runs in Node's thread pool, a piece at a time and
 // only as fast as the reader takes the pieces. Used by the transport.
 import { pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { createGunzip } from 'node:zlib';
 import type { AnswerBody, ReceivedAnswer } from './sender.ts';
 
-// One turn decodes at most this much, so that no turn grows with the ratio of the compression.
+// One turn decodes at most this much, so that a high compression ratio does not lengthen it.
 const pieceBytes = 65_536;
 
-/** Returns the answer with its body decompressed. A body in an encoding that was not asked for is an error with the code EBADMSG. */
+/** Returns the answer with its body decompressed. A body in an encoding that was not requested is an error with the code EBADMSG. */
 export function withDecodedBody(answer: ReceivedAnswer): ReceivedAnswer {
   const encoding = encodingOf(answer);
   if (encoding === '') return answer;
@@ -21,7 +21,7 @@ export function withDecodedBody(answer: ReceivedAnswer): ReceivedAnswer {
 /** Returns "" for a body that is sent as it is. */
 function encodingOf({ headers, statusCode }: ReceivedAnswer): string {
   const header = headers['content-encoding'];
-  // The two codes never have a body, and an empty one is no gzip.
+  // These two codes never have a body, and an empty body is not gzip.
   const isEmpty = statusCode === 204 || statusCode === 304 || headers['content-length'] === '0';
   if (header === undefined || isEmpty) return '';
   const encoding = String(header).trim().toLowerCase();

@@ -36,7 +36,7 @@ describe('connections that do not stand yet', () => {
       let heard = 0;
       socket.on('error', () => undefined);
       socket.on('close', () => sockets.delete(socket));
-      // After its greeting it reads everything and never answers, so no TLS handshake ends.
+      // After its greeting the peer reads everything and never answers, so no TLS handshake completes.
       socket.on('data', () => {
         const word = greeting[heard++];
         if (word !== undefined) socket.write(word);

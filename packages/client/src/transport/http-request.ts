@@ -13,7 +13,7 @@ export interface HttpRequest {
   readonly accept?: string | undefined;
   readonly contentType?: string | undefined;
   readonly body?: string | Uint8Array | undefined;
-  /** The requested resource, for errors that the server did not word itself. */
+  /** The requested resource, for errors that the server did not phrase itself. */
   readonly resource?: GroupResource | undefined;
   readonly name?: string | undefined;
 }
@@ -23,7 +23,7 @@ export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: AnswerBody;
-  /** For messages: "GET https://host/path". */
+  /** Name of the request for messages: "GET https://host/path". */
   readonly request: string;
 }
 

@@ -1,5 +1,5 @@
-// The body of an answer over HTTP/2. Node ends the stream of a broken connection without an error, which a reader would take for the end of
-// the answer; this body errors then. Made by http2-connection.ts.
+// The body of an answer over HTTP/2. Node ends the stream of a broken connection without an error, which a reader would mistake for the end
+// of the answer. This body then emits an error. Made by http2-connection.ts.
 import { type ClientHttp2Stream, constants } from 'node:http2';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -9,8 +9,8 @@ import type { AnswerBody } from './sender.ts';
 const bufferedBytes = 65_536;
 
 /**
- * Returns what tells whether the server has ended the body of a stream that has just begun. Node pushes null for that, and once more when the
- * server resets the stream without an error code, but then the stream is closed already.
+ * Returns a function that tells whether the server has ended the body of a stream that has just begun. Node pushes null for that, and once
+ * more when the server resets the stream without an error code, but then the stream is closed already.
  */
 export function bodyEnd(stream: ClientHttp2Stream): () => boolean {
   let isEnded = false;
@@ -36,7 +36,7 @@ export class Http2Body extends Readable implements AnswerBody {
       if (isEnded()) this.push(null);
       else this.destroy(connectionLost());
     });
-    // Nothing has been asked for yet.
+    // No reader has requested data yet.
     stream.pause();
     // A body may break before its reader listens.
     this.on('error', () => undefined);

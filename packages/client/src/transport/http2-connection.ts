@@ -1,4 +1,4 @@
-// One HTTP/2 connection and the requests on it. Made and chosen by http2-pool.ts; http2-health.ts finds out when its peer is gone.
+// One HTTP/2 connection and its requests. Made and chosen by http2-pool.ts; http2-health.ts detects that its peer is gone.
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -18,21 +18,21 @@ export interface Http2ConnectionOptions {
   readonly socket: Socket;
   readonly clock: Clock;
   readonly limits: Http2Limits;
-  /** Called when the server asks to leave: requests in progress go on. */
+  /** Called when the server asks to leave; requests in progress continue. */
   readonly onLeaving: (connection: Http2Connection) => void;
   /** Called once when the connection is over. */
   readonly onClosed: (connection: Http2Connection) => void;
 }
 
-// Sizes of Go's transport (transportDefaultStreamFlow). Node acknowledges the bytes of the connection as they come, so that a stream that
-// nobody reads uses up its own window alone.
+// Sizes of Go's transport (transportDefaultStreamFlow). Node acknowledges the bytes of the connection as they arrive, so an unread stream
+// uses up only its own window.
 const streamWindowBytes = 4_194_304;
 const connectionWindowBytes = 16_777_216;
 const maxHeaderPairs = 1024;
 const sessionMemoryMegabytes = 64;
-// As for the idle connections of HTTP/1.1. Source: client-go transport/cache.go.
+// The same as for idle HTTP/1.1 connections. Source: client-go transport/cache.go.
 const idleMs = 90_000;
-/** How long the server may take to send its settings, which begin every connection, in milliseconds. */
+/** Time for the server to send its settings, which begin every connection, in milliseconds. */
 const settingsTimeoutMs = 30_000;
 const headersFrame = 1;
 
@@ -42,7 +42,7 @@ export class Http2Connection {
   readonly #health: Http2Health;
   readonly #onLeaving: () => void;
   #places = 0;
-  /** The last request that a leaving server says it has handled; undefined while it stays. */
+  /** The last request that a leaving server claims to have handled; undefined while it stays. */
   #lastHandledId: number | undefined;
   readonly #whenClosed: Promise<void>;
 
@@ -105,7 +105,7 @@ export class Http2Connection {
     });
   }
 
-  /** Whether one more request may begin. */
+  /** True if one more request may begin. */
   get hasRoom(): boolean {
     const { closed, destroyed, remoteSettings } = this.#session;
     return !closed && !destroyed && this.#places < (remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY);
@@ -150,7 +150,7 @@ export class Http2Connection {
     });
     stream.once('end', () => {
       if (stream.writableFinished) return;
-      // The server answered before it had read the request. Node keeps what is left of it as long as the connection lives.
+      // The server answered before it had read the request. Node keeps the rest of the request for the lifetime of the connection.
       this.#retire();
       stream.destroy();
     });
@@ -163,7 +163,7 @@ export class Http2Connection {
     stream.once('close', () => {
       signal.removeEventListener('abort', onAbort);
       this.#leave();
-      // Node says so, too, when it has no memory left for the requests of a connection.
+      // Node uses this code, too, when it has no memory left for the requests of a connection.
       if (stream.rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.#retire();
       const error = cause ?? connectionLost();
       if (body === undefined) reject(this.#isProcessed(stream, isSent) ? error : new NotProcessed(error));
@@ -172,8 +172,8 @@ export class Http2Connection {
   }
 
   /**
-   * Whether the server may have acted on a request that failed. Not if it refused the stream, or left before it; nor if the leaving began
-   * before the request was on its way, which Node reports as a frame that could not be sent.
+   * Returns whether the server may have acted on a failed request. It has not if it refused the stream or left before it, or if it began to
+   * leave before the request was sent, which Node reports as a frame that could not be sent.
    */
   #isProcessed({ id, rstCode }: ClientHttp2Stream, isSent: boolean): boolean {
     if (rstCode === constants.NGHTTP2_REFUSED_STREAM) return false;
@@ -185,7 +185,7 @@ export class Http2Connection {
     if (--this.#places === 0 && !this.#session.destroyed) this.#session.unref();
   }
 
-  /** Gives up the connection to new requests; those in progress go on. */
+  /** Closes the connection to new requests; those in progress continue. */
   #retire(): void {
     this.#onLeaving();
     void this.close();
@@ -200,7 +200,7 @@ export class Http2Connection {
   /** Ends the connection and its requests at once. */
   destroy(error?: Error): Promise<void> {
     this.#session.destroy(error);
-    // The session would wait for its last frames, which a peer that is gone never takes.
+    // The session would wait for its last frames, which a dead peer never takes.
     this.#socket.destroy();
     return this.#whenClosed;
   }

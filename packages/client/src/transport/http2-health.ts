@@ -1,4 +1,4 @@
-// Finds HTTP/2 connections whose peer is gone, by pings, and those that nobody has used for long. One for each connection, started by
+// Detects, by pings, HTTP/2 connections whose peer is gone, and those that have long been unused. Each connection has one, started by
 // http2-connection.ts. Source: client-go's HTTP/2 transport (apimachinery util/net configureHTTP2Transport).
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import type { Environment } from './proxy.ts';
@@ -6,7 +6,7 @@ import type { Environment } from './proxy.ts';
 export interface Http2Limits {
   /** Silence after which the peer gets a ping, in milliseconds. 0 = no pings. */
   readonly readIdleMs: number;
-  /** How long the answer to a ping may take, in milliseconds. */
+  /** Time limit for the answer to a ping, in milliseconds. */
   readonly pingTimeoutMs: number;
 }
 
@@ -25,16 +25,16 @@ export function http2Limits(env: Environment, logger: Logger): Http2Limits {
   return { readIdleMs: secondsOf(readIdleVariable, 30) * 1000, pingTimeoutMs: secondsOf(pingVariable, 15) * 1000 };
 }
 
-/** Whether HTTP/2 is turned off for this process. Source: client-go (apimachinery util/net SetTransportDefaults). */
+/** True if HTTP/2 is turned off for this process. Source: client-go (apimachinery util/net SetTransportDefaults). */
 export function isHttp2Disabled(env: Environment): boolean {
   return Boolean(env.DISABLE_HTTP2);
 }
 
-/** What is checked. */
+/** The connection that is checked. */
 interface CheckedConnection {
   /** Bytes received so far; any progress counts as life. */
   receivedBytes(): number;
-  /** Whether no request is in progress. */
+  /** True if no request is in progress. */
   isIdle(): boolean;
   /** Calls back with the answer. */
   ping(onAnswer: () => void): void;
@@ -49,7 +49,7 @@ export interface Http2HealthOptions extends Http2Limits {
   readonly connection: CheckedConnection;
 }
 
-// Looks this often within the time of silence: bytes are counted by Node, and counting frames here would cost something for each.
+// Number of checks within the time of silence. Node counts the bytes anyway, whereas counting frames here would cost something for each.
 const looks = 3;
 
 export class Http2Health {

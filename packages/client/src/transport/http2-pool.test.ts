@@ -34,7 +34,7 @@ interface Stage {
   readonly server: Http2SecureServer;
   readonly sessions: ServerHttp2Session[];
   readonly sockets: Socket[];
-  /** Methods and paths in the order in which they came. */
+  /** Methods and paths in order of arrival. */
   readonly seen: string[];
   readonly open: Set<ServerHttp2Stream>;
   play: Play;
@@ -120,7 +120,7 @@ describe('a client over HTTP/2', () => {
     expect(await client.get(Node, target)).toEqual(node);
     expect(stage.sockets.length).toBe(3);
     for (let turn = 0; turn < 20; turn++) await settle();
-    // A place that is free again is taken before a connection is opened.
+    // A free place is used before a connection is opened.
     const last = Array.from({ length: 3 }, () => client.watchEvents(Node));
     await Promise.all(last.map((watch) => watch.next()));
     await watches[0]?.return();
@@ -199,7 +199,7 @@ describe('a client over HTTP/2', () => {
     const client = connect(stage, { maxRetries: 0 });
     stage.play = (stream) => {
       stream.respond({ ':status': 200, 'content-type': 'text/plain' });
-      // More than the window takes, so that the reset overtakes the end that Node writes before it.
+      // The data exceed the window, so the reset overtakes the end that Node writes before it.
       stream.write(Buffer.alloc(6 * 1024 * 1024, 'x'));
       void settle().then(() => stream.close(code));
     };
@@ -216,7 +216,7 @@ describe('a client over HTTP/2', () => {
     const watch = client.watchEvents(Node);
     await watch.next();
     const next = watch.next().catch((error: unknown) => error);
-    // The socket stays open, and nothing comes from it.
+    // The socket stays open, but sends nothing.
     stage.sockets[0]?.pause();
     (stage.sockets[0] as unknown as { _handle: { readStop(): void } })._handle.readStop();
     await clock.advance(59_999);
@@ -271,7 +271,7 @@ describe('a client over HTTP/2', () => {
       before = written;
       for (let turn = 0; turn < 50; turn++) await client.get(Node, target);
     }
-    // Its window of 4 MiB, and what the buffers on both sides hold.
+    // The limit covers the stream's window of 4 MiB and the buffers on both sides.
     expect(written).toBeLessThan(16 * 1024 * 1024);
     expect(stage.sockets.length).toBe(1);
     await slow.return();

@@ -1,5 +1,5 @@
 // The HTTP/2 connections to one server with one set of certificates. Calls and streams share a connection; a full one gets a sibling, as in
-// Go's transport. A server that chooses HTTP/1.1 is left to undici. Used by connection-pool.ts.
+// Go's transport. Undici serves a server that chooses HTTP/1.1. Used by connection-pool.ts.
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type Clock, delay } from '@kapstan/api';
@@ -27,7 +27,7 @@ const resendMs = 1000;
 /** After this time a server that chose HTTP/1.1 is offered HTTP/2 again, in milliseconds. */
 const http1Ms = 300_000;
 
-/** A connection that is being opened, for all who wait for it. */
+/** A connection that is being opened, shared by all who wait for it. */
 interface Dialing {
   readonly done: Promise<void>;
   readonly abort: AbortController;
@@ -38,7 +38,7 @@ export class Http2Pool implements Sender {
   readonly #options: Http2PoolOptions;
   /** Connections that take requests, the oldest first. */
   readonly #open = new Set<Http2Connection>();
-  /** Connections that only end what is in progress. */
+  /** Connections that only finish requests in progress. */
   readonly #leaving = new Set<Http2Connection>();
   #dialing: Dialing | undefined;
   #isHttp1UntilMs = Number.NEGATIVE_INFINITY;
@@ -56,7 +56,7 @@ export class Http2Pool implements Sender {
     return this.send(options, () => this.#options.http1);
   }
 
-  /** Sends a request; `http1` returns what sends it if the server does not speak HTTP/2. */
+  /** Sends a request; `http1` returns the sender to use if the server does not speak HTTP/2. */
   async send(request: SentRequest, http1: () => Sender): Promise<ReceivedAnswer> {
     if (this.#isClosed) throw closedError();
     this.#sending++;
@@ -120,7 +120,7 @@ export class Http2Pool implements Sender {
     }
   }
 
-  /** Waits for one more connection, which ends when nobody waits for it any more. */
+  /** Waits for one more connection, whose opening ends when nobody waits for it any more. */
   async #untilDialed(signal: AbortSignal): Promise<void> {
     this.#dialing ??= this.#dial();
     const dialing = this.#dialing;
@@ -148,7 +148,7 @@ export class Http2Pool implements Sender {
     const { dial, origin, clock, limits } = this.#options;
     const socket = await dial(signal);
     if ((socket as TLSSocket).alpnProtocol !== 'h2') {
-      // Undici opens its own, which offers HTTP/1.1 alone.
+      // Undici opens its own connection, which offers only HTTP/1.1.
       socket.destroy();
       this.#isHttp1UntilMs = clock.monotonicNow() + http1Ms;
       return;
@@ -182,7 +182,7 @@ export class Http2Pool implements Sender {
   }
 }
 
-/** Sends one stream over the shared connections, or over an HTTP/1.1 connection of its own. */
+/** Sends one stream over the shared connections, or over a separate HTTP/1.1 connection. */
 export class Http2StreamSender implements Sender {
   readonly #pool: Http2Pool;
   readonly #createHttp1: () => Sender;
@@ -204,7 +204,7 @@ export class Http2StreamSender implements Sender {
     await this.#http1?.close();
   }
 
-  /** Over HTTP/2 the signal of its request ends a stream. */
+  /** Ends only HTTP/1.1 connections, because a stream over HTTP/2 ends with the signal of its request. */
   async destroy(): Promise<void> {
     await this.#http1?.destroy();
   }

@@ -8,7 +8,7 @@ import { PoolLease } from './pool-lease.ts';
 import type { Sender } from './sender.ts';
 import { TlsMaterial } from './tls-material.ts';
 
-/** Records what was given back to it, and can delay the end of streams. */
+/** Records the returned connections, and can delay the end of streams. */
 class ObservedPool extends ConnectionPool {
   readonly released: Sender[] = [];
   gate: Promise<void> | undefined;

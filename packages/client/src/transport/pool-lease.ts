@@ -16,14 +16,14 @@ export class PoolLease {
     this.#giveBack = giveBack;
   }
 
-  /** Returns what sends the next call. Rejects when certificates cannot be loaded, or after {@link close}. */
+  /** Returns the sender for the next call. Rejects when certificates cannot be loaded, or after {@link close}. */
   async forCall(): Promise<Sender> {
     return (await this.#generation()).pool;
   }
 
   /**
-   * Returns what sends one stream; pass it to {@link release} afterwards. `onReplaced` is called when the client certificate has
-   * changed: the stream should end. Rejects as {@link forCall} does.
+   * Returns the sender for one stream; pass it to {@link release} afterwards. `onReplaced` is called when the client certificate has
+   * changed and the stream should end. Rejects like {@link forCall}.
    */
   async forStream(onReplaced: () => void): Promise<Sender> {
     const stream = this.#pool.openStream(await this.#generation(), onReplaced);
@@ -66,7 +66,7 @@ export class PoolLease {
     await this.#giveBack();
   }
 
-  // Atomic: what the caller creates from the result in the same turn belongs to an open lease.
+  // Atomic: anything that the caller creates from the result in the same turn belongs to an open lease.
   async #generation(): Promise<Generation> {
     const generation = await this.#pool.generation();
     if (this.#closing !== undefined) throw new TypeError('the client is closed');

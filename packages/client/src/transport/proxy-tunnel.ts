@@ -7,7 +7,7 @@ import type { SecureContext } from 'node:tls';
 export interface TunnelOptions {
   readonly proxyUrl: string;
   readonly server: URL;
-  /** How long the proxy may stay silent, in milliseconds. */
+  /** Maximum silence of the proxy, in milliseconds. */
   readonly timeoutMs: number;
   /** Ends the tunnel. */
   readonly signal: AbortSignal;
@@ -18,7 +18,7 @@ export interface ProxyTunnelOptions extends TunnelOptions {
   readonly proxyTls: { readonly secureContext?: SecureContext; readonly rejectUnauthorized: boolean };
 }
 
-/** Returns a socket that leads to the server. Rejects when the proxy cannot be reached or refuses. */
+/** Returns a socket connected to the server. Rejects when the proxy cannot be reached or refuses. */
 export async function proxyTunnel({
   proxyUrl,
   server,

@@ -1,4 +1,4 @@
-// Chooses the proxy for a cluster: the kubeconfig's proxy-url, else the environment, read as Go's net/http does.
+// Chooses the proxy for a cluster: the kubeconfig's proxy-url, or else the environment, read as Go's net/http reads it.
 import { BlockList, isIP } from 'node:net';
 
 const schemes: readonly string[] = ['http:', 'https:', 'socks5:'];
@@ -26,7 +26,7 @@ export function isSocks(proxyUrl: string): boolean {
   return /^socks5:/i.test(proxyUrl);
 }
 
-/** Whether the server's URL names this machine. A name other than "localhost" is not looked up. */
+/** Returns whether the server's URL names this machine. Names other than "localhost" are not looked up. */
 export function isOnThisMachine(server: URL): boolean {
   return isLoopback(hostOf(server));
 }
@@ -67,7 +67,7 @@ function excludes(entry: string, host: string, port: string): boolean {
   return host.endsWith(`.${domain}`) || (!isSubdomainOnly && host === domain);
 }
 
-/** An entry without a port, or in neither form, is a host as it stands. Source: Go net.SplitHostPort. */
+/** An entry without a port, or in neither form, is used unchanged as a host. Source: Go net.SplitHostPort. */
 function splitHostPort(entry: string): readonly [host: string, port: string] {
   const [, inBrackets, plain = entry, port = ''] = /^(?:\[([^\]]*)\]|([^:[\]]*)):([^:]*)$/.exec(entry) ?? [];
   return [inBrackets ?? plain, port];

@@ -2,11 +2,11 @@
 import { type Clock, delay } from '@kapstan/api';
 import { TokenBucket } from '@kapstan/api/internal';
 
-/** The rate of a client's requests in the long run, and how many may go at once. */
+/** The long-term rate of a client's requests, and the size of a burst. */
 export interface RateLimit {
   /** Requests per second in the long run. Above 0. */
   readonly qps: number;
-  /** Number of requests that may go at once. At least 1. */
+  /** Number of requests that may be sent at once. At least 1. */
   readonly burst: number;
 }
 

@@ -16,7 +16,9 @@ export interface ReachabilityOptions {
   readonly probe: () => Promise<unknown>;
 }
 
-/** While anybody waits, one probe at a time asks the server on behalf of all; the answer to any other request counts too. */
+/**
+ * While a caller waits, one probe at a time asks the server on behalf of all; the answer to any other request counts too.
+ */
 export class Reachability {
   readonly #options: ReachabilityOptions;
   readonly #waiting = new Set<() => void>();
@@ -37,7 +39,7 @@ export class Reachability {
     for (const listener of told) guardedCall(listener, () => undefined);
   }
 
-  /** Calls the listener once, with the server's next answer to anybody. The returned function stops waiting. */
+  /** Calls the listener once, with the server's next answer to any request. The returned function stops waiting. */
   whenReachable(listener: () => void): () => void {
     if (this.#isClosed) return () => undefined;
     // A separate function for each call, so that a listener that waits twice is called twice.
@@ -50,7 +52,7 @@ export class Reachability {
     };
   }
 
-  /** Calls no listener any more. */
+  /** Stops calling listeners. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();

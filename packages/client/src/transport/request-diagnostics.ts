@@ -15,6 +15,6 @@ export interface RequestDiagnostics {
   readonly attempt: number;
   /** Time from the request to the answer's headers, in milliseconds. */
   readonly durationMs: number;
-  /** How long the client's own rate limit delayed the attempt before that, in milliseconds. */
+  /** Delay of the attempt caused by the client's own rate limit, in milliseconds; not part of the duration. */
   readonly rateLimitedMs: number;
 }

@@ -1,4 +1,4 @@
-// The port between the transport and the connections: what sends one request. Undici's dispatchers implement it for HTTP/1.1,
+// The port between the transport and the connections, through which one request is sent. Undici's dispatchers implement it for HTTP/1.1,
 // http2-pool.ts for HTTP/2.
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
@@ -28,7 +28,7 @@ export interface ReceivedAnswer {
 }
 
 export interface Sender {
-  /** Resolves with the head of the answer. Rejects with network errors, and with what `beforeSend` threw. */
+  /** Resolves with the head of the answer. Rejects with network errors, and with errors of `beforeSend`. */
   request(options: SentRequest): Promise<ReceivedAnswer>;
   /** Accepts no more requests, and resolves when those in progress are over. */
   close(): Promise<void>;

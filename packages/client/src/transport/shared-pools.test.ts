@@ -51,7 +51,7 @@ describe('clients that are configured alike', () => {
     ['clock', {}, { clock: new VirtualClock() }, 'Bearer t'],
   ])('but for the %s have connections of their own', async (what, config, options, authorization) => {
     await connect().get(Node, target);
-    // The connection is idle, so a client that shared it would use it.
+    // The connection is idle, so a client that shared the pool would use it.
     await settle();
     await connect({ ...config, ...(what === 'base path' ? { server: `${server.url}/base` } : {}) }, options).get(
       Node,
@@ -85,7 +85,7 @@ describe('clients that are configured alike', () => {
     expect(() => connect({}, { rateLimit: { qps: 0, burst: 1 } })).toThrow(TypeError);
     await settle();
     await client.close();
-    // If the pool were left, this client would find its idle connection.
+    // If the old pool were still in use, this client would find its idle connection.
     await connect().get(Node, target);
     expect(server.connections).toBe(2);
     await ended;
@@ -131,7 +131,7 @@ describe('clients that are configured alike', () => {
     const kept = connect();
     let dropped: WeakRef<Client> | undefined;
     let itsLogger: WeakRef<Logger> | undefined;
-    // A scope of its own, so that nothing here keeps its values alive.
+    // A separate function, so that no variable of the test keeps the values alive.
     const drop = async (): Promise<void> => {
       const logger = { ...silentLogger };
       const client = new Client({ server: server.url, token: 't' }, { logger });

@@ -5,11 +5,11 @@ import type { Credentials } from '../credentials/credentials.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { PoolLease } from './pool-lease.ts';
 
-/** Connections and the credentials that belong to them: two plugins would give two certificates to one pool. */
+/** Connections and the credentials that belong to them, because two plugins would give two certificates to one pool. */
 interface Link {
   readonly credentials: Credentials;
   readonly pool: ConnectionPool;
-  /** Ends what the credentials have in progress. */
+  /** Ends the credentials' work in progress. */
   readonly stop: () => void;
 }
 

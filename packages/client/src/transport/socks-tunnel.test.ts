@@ -23,7 +23,7 @@ describe('a SOCKS5 proxy', () => {
   let proxy: Server;
   let heard: Buffer[];
   let steps: Step[];
-  /** Port that the tunnel leads to; 0 = the proxy closes, -1 = it sends nothing more. */
+  /** Port that the tunnel connects to; 0 = the proxy closes, -1 = it sends nothing more. */
   let behind: number;
   const sockets = new Set<Socket>();
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe('a SOCKS5 proxy', () => {
         if (chunk === null) await new Promise((resolve) => socket.once('readable', resolve));
       }
       heard.push(chunk);
-      // Sent one byte at a time: the client must not depend on how answers are split.
+      // Answers are sent one byte at a time, because the client must not depend on how they are split.
       for (const byte of say) socket.write(Buffer.of(byte));
     }
     if (behind < 0) return;

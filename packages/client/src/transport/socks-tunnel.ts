@@ -20,7 +20,7 @@ const refusals: readonly string[] = [
   'address type not supported',
 ];
 
-/** Returns a socket that leads to the server. Rejects when the proxy cannot be reached or refuses. */
+/** Returns a socket connected to the server. Rejects when the proxy cannot be reached or refuses. */
 export async function socksTunnel({ proxyUrl, server, timeoutMs, signal }: TunnelOptions): Promise<Socket> {
   const proxy = new URL(proxyUrl);
   const socket = connect({ host: unbracketed(proxy.hostname), port: Number(proxy.port || 1080), noDelay: true });
@@ -116,7 +116,7 @@ class Answers {
   async take(bytes: number): Promise<Buffer> {
     for (;;) {
       const chunk = this.#error === undefined ? (this.#socket.read(bytes) as Buffer | null) : null;
-      // At the end of the stream read() returns what is left.
+      // At the end of the stream, read() returns the rest.
       if (chunk !== null && chunk.length === bytes) return chunk;
       if (chunk !== null) this.#onClose();
       if (this.#error !== undefined) throw this.#error;

@@ -54,7 +54,7 @@ describe('the first read of certificates', () => {
     const read = material(files);
     const written = [texts.ca, texts.cert, texts.key];
     for (const [index, path] of Object.values(files).entries()) {
-      // Many attempts, because a race might give the right result now and then.
+      // The test makes many attempts, because a race might give the right result now and then.
       for (let attempt = 0; attempt < 20; attempt++)
         await expect(read.load()).rejects.toMatchObject({ code: 'ENOENT', path });
       await writeFile(path, written[index] ?? '');

@@ -8,7 +8,7 @@ import type { TlsConfig } from '../tls-config.ts';
 
 // The first request after this time checks the files again.
 const rereadAfterMs = 60_000;
-// The same after a failure, when somebody may be in the middle of replacing the files.
+// Pause after a failure, when the files may just be being replaced.
 const retryAfterMs = 1_000;
 
 /** PEM texts of one connection. */
@@ -26,7 +26,7 @@ export interface TlsMaterialOptions {
 }
 
 export class TlsMaterial {
-  /** Whether the client certificate may change by itself, so that its files must be checked regularly. */
+  /** True if the client certificate may change by itself, so that its files must be checked regularly. */
   readonly hasCertificateFiles: boolean;
   readonly #options: TlsMaterialOptions;
   readonly #hasFiles: boolean;
@@ -34,7 +34,7 @@ export class TlsMaterial {
   #rereadAtMs = 0;
   #reading: Promise<TlsTexts> | undefined;
 
-  /** Throws TypeError for a configuration that contradicts itself. */
+  /** Throws TypeError for a contradictory configuration. */
   constructor(options: TlsMaterialOptions) {
     const { tls } = options;
     const hasCa = tls.ca !== undefined || tls.caFile !== undefined;

@@ -4,7 +4,7 @@ const brand = Symbol.for('@kapstan/client/TransportError');
 
 /** The members of a {@link TransportError}. */
 export interface TransportErrorInit {
-  /** Node's code where there is one: ECONNREFUSED, ECONNRESET, ETIMEDOUT, ENOTFOUND, ERR_TLS_CERT_ALTNAME_INVALID, … */
+  /** Node's code if there is one: ECONNREFUSED, ECONNRESET, ETIMEDOUT, ENOTFOUND, ERR_TLS_CERT_ALTNAME_INVALID, … */
   readonly code: string;
   readonly message: string;
   /** The request, "GET https://host/path", without query or credentials. */
@@ -27,7 +27,7 @@ export class TransportError extends Error {
 }
 
 /**
- * True for an error of the connection: there was no answer of the server.
+ * True for an error of the connection, which means that the server did not answer.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ const nodeCodes: ReadonlyMap<string, string> = new Map([
   ['Z_DATA_ERROR', 'EBADMSG'],
 ]);
 
-/** Returns the error for what undici or a socket threw. */
+/** Returns the transport error for an error that undici or a socket threw. */
 export function transportErrorFrom(error: unknown, request: string): TransportError {
   if (isTransportError(error)) return error;
   const code = codeOf(error);

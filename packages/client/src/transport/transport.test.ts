@@ -46,13 +46,14 @@ describe('the transport', () => {
     clients.push(client);
     return client;
   };
-  /** Advances virtual time a second at a time until the call has ended. */
+  /** Advances virtual time one second at a time until the call has ended. */
   const finish = async <T>(call: Promise<T>): Promise<T | Error> => {
     let isOver = false;
     const result = call.catch((error: Error) => error).finally(() => (isOver = true));
     while (!isOver) {
       await settle();
-      // The deadline, and over HTTP/2 the look for a peer that is gone. While the first connection opens, time stands still.
+      // The first timer is the deadline; over HTTP/2 a second one checks for a dead peer. Time stands still while the first connection
+      // opens.
       const own = 1 + connectionTimers(server.sockets.size);
       const hasWait = clock.pendingTimers > own && (server.requests.length > 0 || connectionTimers(1) === 0);
       if (hasWait) await clock.advance(1000);

@@ -33,7 +33,7 @@ export interface TransportPorts extends Omit<AttemptPorts, 'onAnswer'> {
   readonly headers: RequestHeaders;
   /** Makes spans of calls whose options name no tracer. */
   readonly tracer: CallTracer | undefined;
-  /** Whether calls ask for answers in gzip. Streams never do, because each of their events must come at once. */
+  /** True if calls request answers in gzip. Streams never do, because each of their events must arrive at once. */
   readonly asksForGzip: boolean;
 }
 
@@ -67,7 +67,7 @@ export class Transport {
     });
   }
 
-  /** Waits for `what`, which others may also wait for: within the limits and until {@link close}. These end only the wait, not the work. */
+  /** Waits for `what`, which others may share, within the limits and until {@link close}. Both end only the wait, not the work. */
   async wait<R>(what: string, limits: CallLimits, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
     const scope = this.#scope(`${what} for ${this.#ports.server.origin}`, limits);
     this.#running.add(scope);

@@ -1,4 +1,4 @@
-// The files of undici that undici.ts names: they exist, are what the front door shows, and carry as little as they should.
+// Checks the files of undici that undici.ts names: they exist, match undici's public exports, and load as little as they should.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

@@ -1,6 +1,7 @@
-// The parts of undici that this package uses, each from its own file: the front door loads fetch, WebSocket, caches and mocks too, which
-// are more than half of undici, and bundlers keep all of it. Nothing else here imports undici's code (undici.test.ts). These files are no public
-// interface, so package.json allows patch versions of undici alone; their types are in undici-parts.d.ts.
+// The parts of undici that this package uses, each imported from its own file, because the main entry point also loads fetch, WebSocket,
+// caches and mocks, which are more than half of undici, and bundlers keep all of it. Nothing else here imports undici's code
+// (undici.test.ts). These files are not a public interface, so package.json allows only patch versions of undici; their types are in
+// undici-parts.d.ts.
 /// <reference path="./undici-parts.d.ts" />
 import type undici from 'undici/index.js';
 import requestMethod from 'undici/lib/api/api-request.js';

@@ -14,7 +14,7 @@ it('a handshake that nobody waits for when its connection stands ends the connec
   const beforeSend = (): void => undefined;
   const opened = handshake({ url, protocols: ['p'], headers: {}, connection, signal, request, beforeSend });
   await expect(opened).rejects.toThrow('too late');
-  // A separate error event, which nobody could listen for, would come now and fail the run.
+  // A separate error event, for which nobody could listen, would now arrive and fail the run.
   await new Promise(setImmediate);
   expect(connection.destroyed).toBe(true);
   await new Promise((resolve) => server.close(resolve));

@@ -24,9 +24,9 @@ interface MessageSocket {
 /** An open WebSocket, paused, so that no message is lost before its owner listens and resumes it. */
 export interface OpenWebSocket {
   readonly socket: MessageSocket;
-  /** For messages: "GET https://host/path". */
+  /** Name of the request for messages: "GET https://host/path". */
   readonly request: string;
-  /** Returns why the pool or the network ended the connection under it, if known. */
+  /** Returns the reason why the pool or the network ended the connection, if known. */
   readonly cause: () => Error | undefined;
 }
 

@@ -1,6 +1,6 @@
-// Aggregation passes requests for group versions whose APIService names a Service on to the API server behind it: it follows the
-// APIServices, finds the addresses of Services, and keeps availability, discovery and schemas in step. Made by control-plane.ts.
-// Source: kube-aggregator apiserver.go, apiservice_controller.go.
+// Aggregation passes requests for group versions on to the API server behind the Service that their APIService names. It follows the
+// APIServices, finds the addresses of Services, and keeps availability, discovery and schemas in step. Made by control-plane.ts. Source:
+// kube-aggregator apiserver.go, apiservice_controller.go.
 import type { Clock, DeepReadonly, KubernetesObject, Logger, ResourceClient } from '@kapstan/api';
 import { formatMetrics, gaugeFamily, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
 import { type ApiRegistration, ApiRegistrations, type ProxyCertificate, type RemoteApi } from '@kapstan/apiserver';
@@ -16,9 +16,9 @@ import { RemoteOpenApiLoop } from './remote-openapi-loop.ts';
 
 export interface AggregationOptions {
   readonly client: ResourceClient;
-  /** The certificate that this server shows to others. Undefined = none. */
+  /** The certificate that this server presents to others. Undefined = none. */
   readonly proxyCertificate: ProxyCertificate | undefined;
-  /** True: only endpoints of Services are tried, neither cluster addresses nor external names. */
+  /** True = only endpoints of Services are tried, neither cluster addresses nor external names. */
   readonly endpointsOnly: boolean;
   readonly rejectsRedirects: boolean;
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export class Aggregation {
   readonly #feed: KindFeed<string>;
   readonly #endpoints: EndpointAddresses;
   readonly #endpointFeed: KindFeed<EndpointAddressesKind>;
-  /** Set with the first remote APIService: a server without any follows no endpoints. */
+  /** Set with the first remote APIService, because a server without any need not follow endpoints. */
   #endpointsKnown: Promise<void> | undefined;
   readonly #availability: RemoteAvailability;
   readonly #discovery: RemoteDiscoveryLoop;
@@ -80,7 +80,7 @@ export class Aggregation {
     this.#openApi.start();
   }
 
-  /** Shows another certificate to other API servers, and asks them again whether they are there. */
+  /** Presents another certificate to other API servers, and checks their availability again. */
   useProxyCertificate(certificate: ProxyCertificate): void {
     this.registrations.useProxyCertificate(certificate);
     for (const { registration } of this.registrations.servers) this.#availability.check(registration.name);
@@ -135,7 +135,7 @@ export class Aggregation {
     if (this.#endpointsKnown === undefined) {
       this.#endpointFeed.start();
       this.#endpointsKnown = this.#endpointFeed.whenSynced();
-      // Whoever waits handles the rejection of a closed feed.
+      // The callers that wait handle the rejection of a closed feed.
       this.#endpointsKnown.catch(() => undefined);
     }
     return this.#endpointsKnown;

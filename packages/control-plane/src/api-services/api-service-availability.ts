@@ -3,7 +3,7 @@
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import type { APIService, APIServiceCondition } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 
-/** What is said of an APIService. */
+/** The reported availability of an APIService. */
 export type Availability = Pick<APIServiceCondition, 'status' | 'reason' | 'message'>;
 
 const local: Availability = { status: 'True', reason: 'Local', message: 'Local APIServices are always available' };

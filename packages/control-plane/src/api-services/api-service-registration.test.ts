@@ -19,7 +19,7 @@ let dataDir: string;
 let plane: ControlPlane;
 let client: ResourceClient;
 let running: ApiServiceRegistration[];
-/** Stands in for the catalog of a server. */
+/** Stands in for a server's catalog. */
 let served: ResourceCatalog;
 
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 // ApiServiceRegistration keeps an APIService for each group version that this server serves, and reports whether its API is available.
-// Started and ended by control-plane.ts. desired-api-services.ts decides what is wanted, api-service-availability.ts the condition.
-// Source: kube-aggregator controllers/autoregister (whose table of cases this keeps), controllers/status.
+// Started and ended by control-plane.ts. desired-api-services.ts decides which objects are wanted, api-service-availability.ts the
+// condition. Source: kube-aggregator controllers/autoregister (with the same table of cases), controllers/status.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Clock,
@@ -43,7 +43,9 @@ const hooksOfFirstLook: readonly PostStartHook[] = [
   'kube-apiserver-autoregistration',
 ];
 
-/** Hooks that also wait until the registered versions are served: discovery and OpenAPI are built from what is served. */
+/**
+ * Hooks that also wait until the registered versions are served, because discovery and OpenAPI are built from served resources.
+ */
 const hooksOfDocuments: readonly PostStartHook[] = [
   'apiservice-discovery-controller',
   'apiservice-openapi-controller',
@@ -179,7 +181,7 @@ export class ApiServiceRegistration {
       this.#synced.add(name);
       await this.#tellAvailability(name);
     } catch (error) {
-      // Another server wrote it first; our cache will see that soon.
+      // Another server wrote it first, which our cache will show soon.
       if (!isNotFound(error) && !isConflict(error) && !isAlreadyExists(error)) throw error;
     }
   }

@@ -5,7 +5,7 @@ interface DeadlineOptions {
   readonly clock: Clock;
   /** Aborts it too. */
   readonly signal: AbortSignal;
-  /** What the error says. */
+  /** Text of the error. */
   readonly text: string;
 }
 

@@ -4,7 +4,7 @@
 import type { ResourceCatalog } from '@kapstan/apiserver';
 import type { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 
-/** Label that says whether an APIService is corrected after every change ("true") or only when a server starts ("onstart"). */
+/** Label with the mode of an APIService: corrected after every change ("true") or only when a server starts ("onstart"). */
 export const automanagedLabel = 'kube-aggregator.kubernetes.io/automanaged';
 
 /** Priority of a group among the groups, and of each version within its group. */
@@ -37,7 +37,10 @@ const builtinPriorities: Readonly<Record<string, Priorities>> = {
 };
 const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 } as const;
 
-/** Returns the APIServices by name, such as "v1.apps". Built-in ones are corrected when a server starts, those of definitions always. */
+/**
+ * Returns the APIServices by name, such as "v1.apps". Those of built-in groups are corrected when a server starts, those of definitions
+ * always.
+ */
 export function desiredApiServices(catalog: ResourceCatalog): ReadonlyMap<string, APIService> {
   const desired = new Map<string, APIService>();
   for (const { definition } of catalog.all()) {

@@ -15,7 +15,7 @@ export interface RemoteAvailabilityOptions {
   readonly client: ResourceClient;
   readonly registrations: ApiRegistrations;
   readonly endpoints: EndpointAddresses;
-  /** Resolves when `endpoints` shows what is stored. */
+  /** Resolves when `endpoints` is up to date with the store. */
   readonly whenEndpointsKnown: () => Promise<void>;
   /** Returns the newest known state of an APIService. */
   readonly find: (name: string) => DeepReadonly<APIService> | undefined;
@@ -23,10 +23,10 @@ export interface RemoteAvailabilityOptions {
   readonly logger: Logger;
 }
 
-/** Service networks change without a word, so each server is asked again after this time. */
+/** Changes of service networks are not announced, so each server is checked again after this time. */
 const recheckMs = 30_000;
 const requestTimeoutMs = 5_000;
-/** One success of so many attempts is enough: one of several endpoints may be gone. */
+/** Number of attempts, of which one success is enough, because one of several endpoints may be gone. */
 const attempts = 5;
 
 const passed: Availability = { status: 'True', reason: 'Passed', message: 'all checks passed' };
@@ -83,7 +83,7 @@ export class RemoteAvailability {
       await this.#tell(service, fault, signal);
       return recheckMs;
     }
-    // Without usable TLS settings nothing is said, as in kube-aggregator.
+    // Without usable TLS settings no condition is written, as in kube-aggregator.
     server.requireUsable();
     const error = await this.#ask(server, signal);
     signal.throwIfAborted();
@@ -93,7 +93,7 @@ export class RemoteAvailability {
     return recheckMs;
   }
 
-  /** Returns what is wrong with the Service or its endpoints; undefined when the server can be asked. */
+  /** Returns the fault of the Service or its endpoints; undefined when the server can be asked. */
   #faultOfService(server: RemoteServer): Availability | undefined {
     const { endpoints } = this.#options;
     const { service } = server.remote;
@@ -112,7 +112,7 @@ export class RemoteAvailability {
     return unavailable('MissingEndpoints', `endpointslices for ${shown} have no addresses with port name ${portName}`);
   }
 
-  /** Returns why no attempt succeeded; undefined after a success. */
+  /** Returns the reason why no attempt succeeded; undefined after a success. */
   async #ask(server: RemoteServer, signal: AbortSignal): Promise<Error | undefined> {
     const first = await this.#attempt(server, signal);
     if (first === undefined) return undefined;
@@ -149,7 +149,7 @@ export class RemoteAvailability {
     try {
       await client.update(APIService, next, { subresource: 'status', signal });
     } catch (error) {
-      // It has changed or gone meanwhile, and the next change brings another visit.
+      // The object has changed or gone meanwhile, and the next change causes another visit.
       if (isConflict(error) || isNotFound(error)) return;
       throw error;
     }

@@ -1,5 +1,5 @@
-// RemoteDiscoveryLoop keeps what other API servers say about their resources, for aggregated discovery. Servers of several group
-// versions are asked once for all of them. Part of aggregation.ts. Source: kube-aggregator handler_discovery.go.
+// RemoteDiscoveryLoop keeps the resources that other API servers report, for aggregated discovery. Servers of several group versions are
+// asked once for all of them. Part of aggregation.ts. Source: kube-aggregator handler_discovery.go.
 import type { Clock, Logger } from '@kapstan/api';
 import {
   type ApiRegistrations,
@@ -29,13 +29,13 @@ type Resources = RemoteDiscovery['resources'];
 interface Known {
   readonly found: ReadonlyMap<string, Resources>;
   readonly etag: string;
-  /** When it was asked for. */
+  /** The time when the document was requested. */
   readonly askedMs: number;
 }
 
 const refreshMs = 60_000;
 const requestTimeoutMs = 5_000;
-/** The largest clusters have some hundred kilobytes. */
+/** The largest clusters have a few hundred kilobytes. */
 const maxBytes = 4 * 1024 * 1024;
 const acceptAll =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
@@ -45,7 +45,7 @@ export class RemoteDiscoveryLoop {
   readonly #loop: RemoteLoop;
   /** Documents by Service. */
   readonly #known = new Map<string, Known>();
-  /** When the APIServices last changed, by name. Documents asked for earlier do not count. */
+  /** The time when each APIService last changed, by name. Documents requested earlier do not count. */
   readonly #changedMs = new Map<string, number>();
 
   constructor(options: RemoteDiscoveryLoopOptions) {
@@ -93,7 +93,7 @@ export class RemoteDiscoveryLoop {
       if (!signal.aborted) registrations.setDiscovery(name, { resources: [], isCurrent: false });
       throw error;
     }
-    // What is asked for from now on is newer than this.
+    // Documents requested from now on are newer than this time.
     this.#changedMs.set(name, clock.monotonicNow());
     return refreshMs;
   }

@@ -1,4 +1,4 @@
-// RemoteLoop visits the APIServices that other servers serve, by name: again after a while, and sooner or later after a failure.
+// RemoteLoop visits the APIServices that other servers serve, by name: again after some time, and with backoff after a failure.
 // Availability, discovery and schemas each have one.
 import type { Clock, Logger } from '@kapstan/api';
 import { ReconcileLoop } from '@kapstan/controller';
@@ -10,7 +10,7 @@ export interface RemoteLoopOptions {
   /** Delays after failures. */
   readonly backoff: { readonly baseMs: number; readonly maxMs: number };
   readonly workers: number;
-  /** Returns the time until the next visit, in milliseconds; undefined = none. A rejection brings a visit with backoff. */
+  /** Returns the time until the next visit, in milliseconds; undefined = none. A rejection causes a visit with backoff. */
   readonly visit: (name: string, signal: AbortSignal) => Promise<number | undefined>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -38,7 +38,7 @@ export class RemoteLoop {
     else this.#queue.addAfter(name, afterMs);
   }
 
-  /** Visits a name that failed before after so many milliseconds, and forgets its failures. */
+  /** Visits a name that failed before after this many milliseconds, and forgets its failures. */
   retry(name: string, afterMs: number): void {
     if (this.#queue.numRequeues(name) === 0) return;
     this.#queue.forget(name);

@@ -1,6 +1,5 @@
-// RemoteOpenApiLoop keeps what other API servers say about their schemas: the indexes of OpenAPI v3, whose documents are passed on
-// when somebody asks for them, and their parts of OpenAPI v2. Part of aggregation.ts. Source: kube-aggregator controllers/openapiv3,
-// controllers/openapi.
+// RemoteOpenApiLoop keeps the schemas that other API servers publish: the indexes of OpenAPI v3, whose documents are passed on when
+// requested, and their parts of OpenAPI v2. Part of aggregation.ts. Source: kube-aggregator controllers/openapiv3, controllers/openapi.
 import { createHash } from 'node:crypto';
 import type { Clock, Logger } from '@kapstan/api';
 import { stringifyInSlices } from '@kapstan/api/internal';
@@ -85,7 +84,7 @@ export class RemoteOpenApiLoop {
     }
   }
 
-  /** `isConverted`: its document of OpenAPI v3 is made of that of v2. */
+  /** `isConverted` = its OpenAPI v3 document is made from its v2 document. */
   async #fetchSwagger(server: RemoteServer, isConverted: boolean, signal: AbortSignal): Promise<void> {
     const { registrations } = this.#options;
     const { name } = server.registration;
@@ -105,7 +104,7 @@ export class RemoteOpenApiLoop {
     this.#swaggers.set(name, hash);
   }
 
-  /** Returns undefined for a server without the document, which is no failure. */
+  /** Returns undefined for a server without the document, which does not count as a failure. */
   async #fetch(server: RemoteServer, path: string, signal: AbortSignal): Promise<Buffer | undefined> {
     const request = { path, accept: 'application/json', user: schemaUser, maxBytes, signal };
     const { code, body } = await fetchRemote(server, request);

@@ -1,5 +1,5 @@
-// AuthorizationSettings: which authorizers a server has, as its options say it. Turned into the authorizers of a configuration
-// by configured-authorizers.ts. Source: pkg/kubeapiserver/options/authorization.go.
+// AuthorizationSettings: the authorizers of a server, as its options give them. configured-authorizers.ts turns them into the authorizers
+// of a configuration. Source: pkg/kubeapiserver/options/authorization.go.
 import { type Authorizer, type AuthorizerConfiguration, nameOfType } from '@kapstan/apiserver';
 
 /** The authorizers that can be chosen, in the order of kube-apiserver's help. */
@@ -12,7 +12,9 @@ interface AuthorizationWebhookSettings {
   readonly configFile: string;
   /** Version of the reviews that are sent, "v1" or "v1beta1". Default "v1beta1", as in Kubernetes. */
   readonly version?: string | undefined;
-  /** How long the answer that a request is allowed counts, in milliseconds. 0 = not at all. Default 300 000. */
+  /**
+   * Time for which the answer that a request is allowed is cached, in milliseconds. 0 = not at all. Default 300 000.
+   */
   readonly authorizedTtlMs?: number | undefined;
   /** The same for other answers. Default 30 000. */
   readonly unauthorizedTtlMs?: number | undefined;
@@ -23,7 +25,7 @@ type AuthorizationChoice = AuthorizationMode | Authorizer;
 
 export interface AuthorizationSettings {
   /**
-   * Authorizers, asked in this order; authorizers of the embedding program may stand among them. Default RBAC alone. Not used with
+   * Authorizers, asked in this order; the list may include authorizers of the embedding program. Default RBAC alone. Not used with
    * `configFile`.
    */
   readonly modes?: readonly AuthorizationChoice[] | undefined;
@@ -32,13 +34,13 @@ export interface AuthorizationSettings {
   /** The webhook of the mode Webhook. */
   readonly webhook?: AuthorizationWebhookSettings | undefined;
   /**
-   * Path of an AuthorizationConfiguration of apiserver.config.k8s.io, which lists the authorizers. The file is read again when
-   * it has changed; one with errors is logged, and the authorizers stay as they were.
+   * Path of an AuthorizationConfiguration of apiserver.config.k8s.io, which lists the authorizers. The file is read again when it has
+   * changed; if it has errors, they are logged and the authorizers stay unchanged.
    */
   readonly configFile?: string | undefined;
 }
 
-/** What a program may give: a list of modes alone, or all settings. */
+/** The forms in which a program may give them: a list of modes alone, or all settings. */
 export type AuthorizationOption = readonly AuthorizationChoice[] | AuthorizationSettings;
 
 /** Returns checked settings of authorization. Throws TypeError on bad ones. */
@@ -69,7 +71,7 @@ export function programAuthorizers({ modes = [] }: AuthorizationSettings): Reado
   );
 }
 
-/** Metrics show it. */
+/** Returns the type of an authorizer of the embedding program, as metrics show it. */
 function programType(at: number): string {
   return `Program-${at}`;
 }

@@ -1,6 +1,5 @@
-// AuthorizerMaker makes the server's authorizer from a checked list. What is costly, or may not change while the server runs
-// (RBAC, Node, the policies of ABAC), is made once. Used by configured-authorizers.ts. Source: pkg/kubeapiserver/authorizer
-// newForConfig.
+// AuthorizerMaker makes the server's authorizer from a checked list. Parts that are costly, or may not change while the server runs (RBAC,
+// Node, the policies of ABAC), are made once. Used by configured-authorizers.ts. Source: pkg/kubeapiserver/authorizer newForConfig.
 import { readFile } from 'node:fs/promises';
 import type { Clock, Logger } from '@kapstan/api';
 import {

@@ -48,7 +48,7 @@ async function decision(): Promise<string | undefined> {
   return (await authorizers?.authorize(asked))?.decision;
 }
 
-/** Lets the file be looked at, however long reading it takes. */
+/** Waits for the next check of the file, however long reading it takes. */
 async function look(isSeen: () => boolean | Promise<boolean>): Promise<void> {
   await clock.advance(5_000);
   const check = async (): Promise<void> => {

@@ -34,7 +34,7 @@ export interface ConfiguredAuthorizersPorts {
   readonly logger: Logger;
 }
 
-/** How often the file is looked at, in milliseconds. Kubernetes is also told by the system when it changes. */
+/** Interval between checks of the file, in milliseconds. Kubernetes is also notified by the system when it changes. */
 const pollMs = 5_000;
 
 interface Loaded {
@@ -93,7 +93,7 @@ export class ConfiguredAuthorizers implements Authorizer {
     return this.#current.rulesFor?.(user, namespace) ?? { resourceRules: [], nonResourceRules: [], incomplete: true };
   }
 
-  /** Whether nodes are authorized by what runs on them. */
+  /** True if nodes are authorized by their pods. */
   get hasNodes(): boolean {
     return this.#required.has('Node');
   }
@@ -108,7 +108,7 @@ export class ConfiguredAuthorizers implements Authorizer {
     await this.#reader.close();
   }
 
-  /** Resolves to false for a file that says the same in other words. */
+  /** Resolves to false for a file whose content means the same as before. */
   async #apply(authorizers: readonly AuthorizerConfiguration[]): Promise<boolean> {
     if (isDeepStrictEqual(authorizers, this.#loaded)) return false;
     const next = await this.#maker.make(authorizers);

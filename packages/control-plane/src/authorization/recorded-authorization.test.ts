@@ -1,5 +1,5 @@
-// Decisions of a real kube-apiserver 1.36 under the same flags, with the same objects: who may do what, with which reason, and
-// what refused requests are told.
+// Compares decisions with those of a real kube-apiserver 1.36 under the same flags, with the same objects: rights, reasons, and the texts
+// of refusals.
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

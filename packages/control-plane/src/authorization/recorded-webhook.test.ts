@@ -1,5 +1,5 @@
-// Authorization webhooks as a real kube-apiserver 1.36 asks them: what it sends, and what it makes of right, wrong and missing
-// answers, with match conditions and both failure policies.
+// Compares calls of authorization webhooks with those of a real kube-apiserver 1.36: its requests, and its reaction to right, wrong and
+// missing answers, with match conditions and both failure policies.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -44,7 +44,7 @@ const received: string[] = [];
 
 type Review = { readonly apiVersion: string; readonly kind: string; readonly spec: { readonly user?: string } };
 
-/** Answers by the name of the user, as the recorded webhook did. */
+/** Answers by the name of the user, like the recorded webhook. */
 const answers: Readonly<Record<string, object | readonly [code: number, text: string] | 'silence' | 'cut'>> = {
   allowed: { status: { allowed: true, reason: 'hook says yes' } },
   denied: { status: { allowed: false, denied: true, reason: 'hook says no' } },

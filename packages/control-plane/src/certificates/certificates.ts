@@ -19,7 +19,7 @@ export interface Pki {
   readonly trusted: { readonly cert: string; readonly file: string };
   /** Client certificate of `kubernetes-admin` in `system:masters`. */
   readonly admin: KeyPair;
-  /** How this server proves to the API servers that it proxies to that it speaks for its users. */
+  /** Proves to the API servers behind this one that it speaks for its users. */
   readonly frontProxy: FrontProxy;
 }
 
@@ -33,7 +33,7 @@ export interface FrontProxy {
 /** Common name of the generated proxy certificate, as kubeadm has it. */
 export const frontProxyName = 'front-proxy-client';
 
-/** Returns the authorities (PEM) that client certificates are verified against: our own, and the given ones. */
+/** Returns the authorities (PEM) against which client certificates are verified: our own, and the given ones. */
 export function clientAuthorities({ caCert }: Pick<Pki, 'caCert'>, given: string | undefined): readonly string[] {
   return given === undefined ? [caCert] : [caCert, given];
 }
@@ -83,7 +83,9 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
   return { caCert: cert, caFile, trusted: { cert, file: caFile }, ...made, frontProxy };
 }
 
-/** The proxy has an authority of its own: who trusts it for identities must not trust certificates of users for them. */
+/**
+ * The proxy has its own authority, because a server that trusts it for identities must not trust certificates of users for them.
+ */
 async function ensureFrontProxy(directory: string, nowMs: number): Promise<FrontProxy> {
   const present = await readAuthority(directory, 'front-proxy-ca');
   const known = await readLeaf(directory, frontProxyName);
@@ -141,7 +143,7 @@ function coversHosts(pair: KeyPair, hosts: readonly string[]): boolean {
   );
 }
 
-/** Never replaces a broken authority, because clients trust it; somebody has to look at it. */
+/** A broken authority is never replaced, because clients trust it; an administrator has to look at it. */
 async function readAuthority(directory: string, name: string): Promise<KeyPair | undefined> {
   const pair = await readPair(directory, name);
   if (pair !== undefined) {
@@ -150,7 +152,9 @@ async function readAuthority(directory: string, name: string): Promise<KeyPair |
   return pair;
 }
 
-/** Returns undefined also for a broken pair, such as a new key beside the old certificate after a kill between the two writes. */
+/**
+ * Returns undefined also for a broken pair, such as a new key next to the old certificate after a kill between the two writes.
+ */
 async function readLeaf(directory: string, name: string): Promise<KeyPair | undefined> {
   const pair = await readPair(directory, name);
   return pair !== undefined && isKeyPair(pair) ? pair : undefined;

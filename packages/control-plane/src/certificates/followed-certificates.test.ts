@@ -1,5 +1,5 @@
-// Files of certificates that change while a server runs, over real sockets: its own, those of its clients and front proxies, and
-// what its proxy shows.
+// Tests certificate files that change while a server runs, over real sockets: its own, those of its clients and front proxies, and the one
+// that its proxy presents.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 
 const at = (name: string): string => join(folder, name);
-/** Lets the files be looked at until this holds. */
+/** Lets the files be checked again until this holds. */
 const eventually = (look: () => void | Promise<void>): Promise<void> =>
   vi.waitFor(
     async () => {
@@ -68,7 +68,7 @@ async function shown(): Promise<string> {
   return String(CN);
 }
 
-/** Asks who this is for the server, over a connection of its own. */
+/** Returns the user that the server sees, over a new connection. */
 function whoAmI(own: KeyPair, headers: Readonly<Record<string, string>> = {}): Promise<string> {
   return send('/apis/authentication.k8s.io/v1/selfsubjectreviews', { ...own, method: 'POST', headers }).then((text) => {
     const { status, code } = JSON.parse(text) as { status?: { userInfo?: { username?: string } }; code?: number };

@@ -8,7 +8,7 @@ import { FollowedFile, type ReloadCounts } from '../followed-file/followed-file.
 import { readLimitedFile } from '../followed-file/limited-file.ts';
 import { checkAuthorities, checkKeyPair } from './key-pair.ts';
 
-/** What may change while a server runs, in PEM. Undefined = not given. */
+/** The certificates that may change while a server runs, in PEM. Undefined = not given. */
 export interface GivenCertificates {
   readonly serving: KeyPair | undefined;
   readonly clientCa: string | undefined;
@@ -20,7 +20,7 @@ export interface GivenCertificates {
   readonly kubeletCa: string | undefined;
 }
 
-/** Paths of files in PEM. Each is looked at every 5 s, and a changed one counts without a restart. */
+/** Paths of files in PEM. Each file is checked every 5 s, and a change takes effect without a restart. */
 export interface CertificateFiles {
   /** The files of `serving`. */
   readonly serving?: KeyPair | undefined;
@@ -76,12 +76,12 @@ export class FollowedCertificates implements MetricsText {
     return this.#current;
   }
 
-  /** Calls the listener after each change. One that rejects is called again at the next look at the file. */
+  /** Calls the listener after each change. A listener that rejects is called again at the next check of the file. */
   onChange(listener: Listener): void {
     this.#listeners.push(listener);
   }
 
-  /** Begins to look at the files. `use` puts certificates to use at once, or throws and changes nothing. Call it once. */
+  /** Begins to follow the files. `use` applies certificates at once, or throws and changes nothing. Call it once. */
   follow(use: (next: GivenCertificates, changed: CertificateName) => void): void {
     const { files } = this.#options;
     for (const name of ['serving', 'proxyClient', 'kubeletClient'] as const) {
@@ -152,7 +152,7 @@ interface FollowedSource<T> {
   readonly use: (next: GivenCertificates, changed: CertificateName) => void;
 }
 
-/** Both files are one text, so that neither counts without the other. */
+/** Both files form one text, so that neither counts without the other. */
 async function readPair({ cert, key }: KeyPair): Promise<string> {
   return pairText({ cert: await readLimitedFile(cert, maxBytes), key: await readLimitedFile(key, maxBytes) });
 }

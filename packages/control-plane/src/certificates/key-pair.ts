@@ -18,7 +18,7 @@ export function checkKeyPair({ cert, key }: KeyPair, names: KeyPairNames): void 
   }
 }
 
-/** Tells whether both parts are valid and match. */
+/** Returns true if both parts are valid and match. */
 export function isKeyPair(pair: KeyPair): boolean {
   try {
     checkKeyPair(pair, { cert: '', key: '' });

@@ -1,4 +1,4 @@
-// makeDirectory creates a directory and its parents. Used for the paths that the command is told to write to.
+// makeDirectory creates a directory and its parents. Used for output paths of the command.
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 

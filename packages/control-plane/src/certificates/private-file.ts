@@ -7,7 +7,8 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   // Removes the leftover of a killed process with the same id: containers reuse ids.
   await rm(temporary, { force: true });
   try {
-    // wx: fails unless the file is new, so that its mode is ours and not that of a file somebody else made.
+    // The flag wx makes the call fail unless the file is new, so that its mode is ours and not that of a file made by
+    // somebody else.
     await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
     // The umask limits the mode that writeFile sets.
     await chmod(temporary, 0o600);

@@ -4,14 +4,14 @@ import { type DestinationStream, pino } from 'pino';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** Writes every field, and of errors the message, the stack and the causes. Never pass it secrets. */
+/** Writes every field, and errors with their message, stack and causes. Never pass it secrets. */
 export function consoleLogger(level: LogLevel, destination: DestinationStream): Logger {
   const log = pino(
     {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      // Without this serializer an error is written as {}.
+      // Without this serializer an error would be written as {}.
       serializers: { error: pino.stdSerializers.err },
     },
     destination,

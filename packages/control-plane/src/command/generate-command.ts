@@ -1,5 +1,5 @@
 // `kapstan generate …`: writes files from a controller program and for it. The generators are in @kapstan/generate, which only this command
-// loads, so that a server does not.
+// loads, so a server does not load them.
 import type { GeneratedFile } from '@kapstan/generate';
 import {
   booleanFlag,
@@ -18,7 +18,7 @@ const maxUser = 2 ** 31 - 1;
 
 const generateFlags = {
   out: stringFlag(
-    'Directory to write to. It is created if it does not exist. If empty, "types" writes to "generated", and all others print what they make.',
+    'Directory to write to. It is created if it does not exist. If empty, "types" writes to "generated", and all others print their output.',
   ),
   check: booleanFlag(
     'Write nothing; fail and list the files in --out that are missing, out of date or no longer made.',
@@ -31,7 +31,7 @@ const generateFlags = {
   name: stringFlag('Name of the roles, bindings, service account and Deployment.', 'controller'),
   namespace: stringFlag('Namespace of the service account and Deployment. If empty, "rbac" makes no bindings.'),
   image: stringFlag('Image of the container.'),
-  replicas: intFlag('Number of pods. 0 = 2 with a leader election, else 1.', { default: 0, min: 0, max: 1000 }),
+  replicas: intFlag('Number of pods. 0 = 2 with a leader election, otherwise 1.', { default: 0, min: 0, max: 1000 }),
   'run-as-user': intFlag('User id of the process.', { default: 1000, min: 1, max: maxUser }),
 };
 
@@ -41,11 +41,11 @@ type Generators = typeof import('@kapstan/generate');
 
 interface Action {
   readonly help: string;
-  /** What the first argument names. */
+  /** Kind of the first argument. */
   readonly argument: 'SOURCE' | 'MODULE';
   /** Flags besides --out and --check. */
   readonly flags: readonly FlagName[];
-  /** Where it writes without --out. Absent: it prints. */
+  /** Output path without --out. Absent = prints. */
   readonly out?: string;
   readonly files: (generators: Generators, argument: string, flags: GenerateFlags) => Promise<readonly GeneratedFile[]>;
 }
@@ -184,7 +184,7 @@ async function manifestFiles(
   return [manifestFile(await loadProgram(module), options)];
 }
 
-/** A text, "" when the flag stands alone, undefined when it is absent. */
+/** A text flag: "" when it stands alone, undefined when it is absent. */
 function optionalTextFlag(help: string): Flag<string | undefined> {
   return { parse: (text) => text, default: undefined, help, shown: '', isOptional: true };
 }

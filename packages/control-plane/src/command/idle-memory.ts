@@ -1,5 +1,5 @@
 // IdleMemory runs the garbage collector once when a server becomes idle after much work. V8 collects only while it allocates, so an idle
-// server would keep what a burst left behind (decision 0019). Used by serve.ts.
+// server would keep the garbage of a burst (decision 0019). Used by serve.ts.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type Clock, systemClock } from '@kapstan/api';
@@ -20,7 +20,7 @@ export interface IdleMemoryOptions {
 const periodMs = 10_000;
 /** Share of one core below which the server counts as idle; leases, probes and metrics alone take about one percent. */
 const idleShare = 0.05;
-/** Minimum memory to gain: a collection stops the server for as long as it takes. */
+/** Minimum memory to gain, because a collection stops the server while it runs. */
 const worthBytes = 48 * 1_048_576;
 /** Time after which the histories of the caches have dropped a burst: they keep it for 75 s and check every 30 s. */
 const historyMs = 120_000;

@@ -1,4 +1,4 @@
-// Turns what libraries and Node print themselves into log records, because plain lines and stacks would break the JSON log. Used by
+// Turns output that libraries and Node print themselves into log records, because plain lines and stacks would break the JSON log. Used by
 // serve.ts.
 import { formatWithOptions } from 'node:util';
 import type { Logger } from '@kapstan/api';

@@ -2,7 +2,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LogStream } from './log-stream.ts';
 
-/** Stands in for a file descriptor: takes up to `room` bytes a call, or fails with a code. */
+/** Simulates a file descriptor: takes up to `room` bytes a call, or fails with a code. */
 class Descriptor {
   text = '';
   room = Number.POSITIVE_INFINITY;

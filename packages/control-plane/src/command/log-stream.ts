@@ -27,10 +27,10 @@ export class LogStream {
   readonly #options: Required<LogStreamOptions>;
   /** Lines that could not be written. */
   #dropped = 0;
-  /** Whole lines; the system may have written a part of the first already. */
+  /** Whole lines; the system may already have written a part of the first one. */
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
-  /** Bytes of the first waiting line that are already written. A line that was begun is always finished, so that none is torn. */
+  /** Bytes of the first waiting line that are already written. A started line is always finished, so that none is torn. */
   #begun = 0;
   /** True while the pipe accepts nothing; a timer tries it again. */
   #isFull = false;

@@ -12,7 +12,7 @@ export async function printResult(text: string): Promise<0 | 1> {
   return (await isWritten(process.stdout, text)) ? 0 : 1;
 }
 
-/** Prints an error. When that fails, the exit status alone has to tell. */
+/** Prints an error. If that fails, only the exit status reports it. */
 export async function printError(text: string): Promise<void> {
   await isWritten(process.stderr, text);
 }

@@ -44,7 +44,7 @@ type FlagName = keyof StoreFlags;
 
 interface Action {
   readonly help: string;
-  /** Required flags, besides the one that selects the store. */
+  /** Required flags, in addition to the one that selects the store. */
   readonly flags: readonly FlagName[];
   /** Resolves to 0 on success, 1 on failure. */
   readonly offline: (storeDir: string, flags: StoreFlags) => Promise<number>;
@@ -58,7 +58,7 @@ const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
   [
     'check',
     {
-      help: 'read the whole store and report what is wrong with it',
+      help: 'read the whole store and report its faults',
       flags: ['etcd-prefix'],
       offline: check,
       onBackup: (backup, flags) => reported(flags, (readValue) => backup.check(readValue)),

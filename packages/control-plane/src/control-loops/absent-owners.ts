@@ -1,10 +1,10 @@
-// AbsentOwners remembers owners that the server reported missing, so that it is asked once rather than for each dependent.
-// A uid is never used twice, so an absent owner stays absent. Source: garbagecollector ReferenceCache.
+// AbsentOwners remembers owners that the server reported missing, so that the server is asked once rather than for each dependent. A uid is
+// never used twice, so an absent owner stays absent. Source: garbagecollector ReferenceCache.
 import { identityKey, type ObjectIdentity } from './object-identity.ts';
 
 const capacity = 500;
 
-/** Holds the last 500 owners; the one looked up least recently is dropped first. */
+/** Holds the last 500 owners; the least recently used one is dropped first. */
 export class AbsentOwners {
   readonly #keys = new Set<string>();
 

@@ -1,4 +1,4 @@
-// The names of the control loops, and how a list selects from them. Read by the flags and by control-loops.ts. The names are
+// The names of the control loops, and their selection by a list. Read by the flags and by control-loops.ts. The names are
 // kube-controller-manager's, with the short ones that it still accepts.
 
 export const controlLoopNames = [
@@ -40,7 +40,7 @@ export interface ControlLoopSelection {
 
 /**
  * Returns the loops that `--control-loops` selects, in the order of {@link controlLoopNames}. An empty list or "none" alone selects
- * nothing, "*" all; "-name" beside "*" leaves one out. Throws TypeError that names an unknown or unavailable loop.
+ * nothing, "*" all; "-name" together with "*" leaves one out. Throws TypeError that names an unknown or unavailable loop.
  */
 export function selectControlLoops(
   list: readonly string[],

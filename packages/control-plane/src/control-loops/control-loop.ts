@@ -15,18 +15,18 @@ export interface ControlLoopContext {
   readonly informers: SharedInformerFactory;
   /** Offers an informer for every served kind. */
   readonly kinds: ServedKinds;
-  /** What is served, with its schemas. */
+  /** The served resources, with their schemas. */
   readonly catalog: ResourceCatalog;
   /** PEM of the authority that signed the serving certificate. */
   readonly caCert: string;
   /** Issues the tokens that service accounts keep in Secrets. */
   readonly secretTokens: SecretTokenIssuer;
-  /** How much objects use, and what requests were charged for that have not ended. */
+  /** The amounts that objects use, and charges of requests that have not ended. */
   readonly quotas: Pick<QuotaAdmission, 'evaluators' | 'pending'>;
-  /** How long content may still arrive in a namespace after its deletion, in milliseconds. */
+  /** Time for which content may still arrive in a namespace after its deletion, in milliseconds. */
   readonly namespaceGraceMs: number;
   readonly clock: Clock;
-  /** Counts what the loop does, for the inspector. Absent in tests of single loops. */
+  /** Counts the loop's work, for the inspector. Absent in tests of single loops. */
   readonly activity?: LoopActivity | undefined;
   /** Marks each line with the name of this loop. */
   readonly logger: Logger;
@@ -35,7 +35,7 @@ export interface ControlLoopContext {
 }
 
 /**
- * Works until the signal aborts; resolves when none of its work is in progress. It registers its handlers before its first await and
+ * Works until the signal aborts, then resolves when none of its work is in progress. It registers its handlers before its first await and
  * removes them when it ends, even after a failure, because supervised-loop.ts starts it again.
  */
 export type ControlLoop = (context: ControlLoopContext, signal: AbortSignal) => Promise<void>;
@@ -70,7 +70,7 @@ export interface LoopWork {
 export function runQueue(context: ControlLoopContext, work: LoopWork, signal: AbortSignal): Promise<void> {
   const { queue, reconcile, onOutcome } = work;
   const activity = context.activity?.of(queue);
-  // There is no grace period: the server that the loops write to is closing too.
+  // There is no grace period, because the server to which the loops write is closing too.
   return new ReconcileLoop({
     ...work,
     reconcile: activity?.timed(reconcile) ?? reconcile,

@@ -49,7 +49,7 @@ it('tells in each line which loop it is from', async () => {
   const controlPlane = await startControlPlane(options);
   const { client } = controlPlane;
   await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } });
-  // The pod is on a node whose kubelet will never end it.
+  // The pod is on a node without a kubelet, so it never ends.
   const spec = { containers: [{ name: 'c', image: 'i' }], nodeName: 'n', terminationGracePeriodSeconds: 1 };
   await client.create(Pod, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a' }, spec });
   await client.delete(Namespace, { name: 'a' });

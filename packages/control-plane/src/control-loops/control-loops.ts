@@ -50,11 +50,11 @@ export interface ControlLoopsOptions {
   /** The quotas of this server, as its admission sees them. */
   readonly quotas: QuotaAdmission;
   /**
-   * How long content may still arrive in a namespace after its deletion, in milliseconds, from writes admitted earlier. Kubernetes waits
-   * 5000 ms because other API servers may write to the same store.
+   * Time for which content may still arrive in a namespace after its deletion from writes admitted earlier, in milliseconds. Kubernetes
+   * waits 5000 ms because other API servers may write to the same store.
    */
   readonly namespaceGraceMs: number;
-  /** Loops that replace the real ones of these names. For tests. */
+  /** Loops that replace the real ones of these names. Meant for tests. */
   readonly loops?: Readonly<Partial<Record<ControlLoopName, ControlLoop>>>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -67,7 +67,7 @@ export interface InspectedElection {
   readonly elector: Pick<LeaderElector, 'identity' | 'isLeader' | 'leader' | 'renewedMsAgo'>;
 }
 
-/** What the inspector shows of the loops. */
+/** The data about the loops that the inspector shows. */
 export interface InspectedLoops {
   readonly loops: readonly SupervisedLoop[];
   readonly informers: Iterable<SharedFactoryInformer>;
@@ -105,7 +105,7 @@ const forClients: ReadonlySet<ControlLoopName> = new Set([
   'serviceaccount-token-controller',
 ]);
 
-/** Longer than the garbage collector waits for kinds that cannot be listed. */
+/** This is longer than the garbage collector waits for kinds that cannot be listed. */
 export const readyTimeoutMs = 60_000;
 
 export class ControlLoops implements RunningLoops {
@@ -120,7 +120,7 @@ export class ControlLoops implements RunningLoops {
   constructor(options: ControlLoopsOptions) {
     const { client, catalog, clock, logger, names, caCert } = options;
     this.#options = options;
-    // Each loop listens to the signal several times, which is no leak.
+    // Each loop listens to the signal several times, which is not a leak.
     setMaxListeners(0, this.#stop.signal);
     const onHandlerError: SharedInformerFactoryOptions['onHandlerError'] = (error, change, informer) =>
       logger.error('a handler of a control loop failed', { informer, key: change?.key, error });
@@ -132,7 +132,7 @@ export class ControlLoops implements RunningLoops {
 
   /**
    * Health checks under kube-apiserver's names for post-start hooks. Each is unhealthy before the first sync and while its loop is down.
-   * /livez reports only the time before the first sync: restarting the process helps no more than restarting the loop.
+   * /livez reports only the time before the first sync, because restarting the process helps no more than restarting the loop.
    */
   get healthChecks(): readonly HealthCheck[] {
     return this.#loops.flatMap((loop): HealthCheck[] => {
@@ -165,7 +165,7 @@ export class ControlLoops implements RunningLoops {
 
   /**
    * Resolves when every loop has synced and pods can be created in the namespace "default": if a loop creates the default service account,
-   * it exists. Rejects after one minute, and when the loops are closed, naming each loop that is not ready and why.
+   * it exists. Rejects after one minute, and when the loops are closed, naming each loop that is not ready, with the reason.
    */
   async whenReady(): Promise<void> {
     const account = this.#followDefaultAccount();

@@ -17,7 +17,7 @@ beforeEach(() => {
   });
 });
 
-/** Returns an object whose uid is also its name. */
+/** Returns an object whose uid equals its name. */
 const object = (uid: string, more: Partial<ObjectIdentity> = {}): ObjectIdentity => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',

@@ -13,7 +13,7 @@ import {
 
 /** An object, or a virtual node: an owner that references name but no informer has seen. */
 export interface GraphNode {
-  /** Never reused within one graph. */
+  /** A number that is never reused within one graph. */
   readonly id: number;
   readonly identity: ObjectIdentity;
   readonly owners: References;
@@ -31,9 +31,9 @@ type Mutable = { -readonly [K in Exclude<keyof GraphNode, 'dependents'>]: GraphN
 };
 
 export interface DependencyGraphOptions {
-  /** Asks for a look at the node: it may have to be deleted, orphaned or removed from the graph. */
+  /** Requests processing of the node: it may have to be deleted, orphaned or removed from the graph. */
   readonly onAttempt: (node: GraphNode) => void;
-  /** Like onAttempt, with growing delays. */
+  /** Like onAttempt, but with growing delays. */
   readonly onRetry: (node: GraphNode) => void;
   /** Called when the dependent names an owner that lives in another namespace. */
   readonly onInvalidOwner: (dependent: ObjectIdentity, owner: ObjectIdentity) => void;
@@ -83,7 +83,7 @@ export class DependencyGraph {
     this.#setDeletion(node, meta);
   }
 
-  /** Removes an object whose deletion an informer saw. Atomic. */
+  /** Removes an object whose deletion an informer reported. Atomic. */
   remove(identity: ObjectIdentity): void {
     const node = this.#byUid.get(identity.uid);
     if (node !== undefined) this.#remove(node, identity);
@@ -140,7 +140,7 @@ export class DependencyGraph {
     for (const dependent of dependents) this.#options.onAttempt(dependent);
   }
 
-  /** Handles a virtual node that the server does not have. Its dependents may name different identities; each of those is tried in turn. */
+  /** Handles a virtual node that the server does not have. Its dependents may name different identities; each of them is tried in turn. */
   #confirmVirtualAbsent(node: Mutable, identity: ObjectIdentity): void {
     const { matching, differing } = this.#partition(node, identity);
     if (differing.length === 0) return this.#remove(node, identity);
@@ -196,7 +196,7 @@ export class DependencyGraph {
     if (isDoubtful) this.#options.onAttempt(node);
   }
 
-  /** Returns "doubtful" when the reference may not mean the owner with its uid; then the server has to be asked. */
+  /** Returns "doubtful" when the reference may not mean the owner that has its uid; then the server has to be asked. */
   #addTo(reference: References[number], node: Mutable): 'certain' | 'doubtful' {
     const { namespace } = node.identity;
     const known = this.#byUid.get(reference.uid);

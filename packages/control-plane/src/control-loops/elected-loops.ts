@@ -1,5 +1,6 @@
-// ElectedLoops runs the control loops of one of several servers on one store. They run while this server holds a Lease, and are made
-// anew each time it acquires it. Replaces ControlLoops where the store is shared. Source: kube-controller-manager --leader-elect.
+// ElectedLoops runs the control loops of one of several servers on one store. They run while this server holds a Lease, and are created
+// again each time it acquires it. ElectedLoops replaces ControlLoops where the store is shared. Source: kube-controller-manager
+// --leader-elect.
 import { delay, type ResourceClient } from '@kapstan/api';
 import { formatMetrics, gaugeFamily, type MetricsText } from '@kapstan/api/internal';
 import type { HealthCheck } from '@kapstan/apiserver';
@@ -52,7 +53,7 @@ export class ElectedLoops implements RunningLoops {
     }));
   }
 
-  /** Returns the metrics of the loops, and whether this server leads. */
+  /** Returns the metrics of the loops, and of this server's leadership. */
   get metrics(): MetricsText {
     return { metrics: async () => `${await this.#loops.metrics.metrics()}${this.#formatStatus()}` };
   }
@@ -110,7 +111,7 @@ export class ElectedLoops implements RunningLoops {
   }
 
   async #lead(over: AbortSignal): Promise<void> {
-    // Each term gets new loops and caches, because a cache that was not followed for a while may be arbitrarily old.
+    // Each term gets new loops and caches, because a cache that was not updated for a while may be arbitrarily old.
     await this.#loops.close();
     const loops = new ControlLoops({ ...this.#options, client: this.#clientOf(this.#elector) });
     this.#loops = loops;

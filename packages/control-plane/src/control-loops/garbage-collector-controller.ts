@@ -11,7 +11,7 @@ import { LiveObjects } from './live-objects.ts';
 import { formatIdentity, type ObjectIdentity } from './object-identity.ts';
 
 const workers = 20;
-/** After this time collection starts without the kinds that could not be listed. */
+/** Time after which collection starts without the kinds that could not be listed. */
 const syncTimeoutMs = 30_000;
 
 export const garbageCollectorController: ControlLoop = async (context, signal) => {
@@ -30,7 +30,7 @@ export const garbageCollectorController: ControlLoop = async (context, signal) =
   const reconcile = async ({ key }: ReconcileRequest): Promise<{ readonly requeueAfterMs: 0 } | undefined> => {
     const node = graph.find(Number(key));
     if (node === undefined) return;
-    // Dependents of a new kind may not be in the graph yet; unless we wait, they would be collected as garbage later.
+    // Dependents of a new kind may not be in the graph yet. Without a wait they would later be collected as garbage.
     if (node.isOrphaning) await whenSynced();
     const verdict = await collector.process(node);
     if (verdict === 'done') return;

@@ -31,7 +31,7 @@ interface Owners {
   readonly waiting: OwnerReference[];
 }
 
-/** Holds no state but the graph. Methods may run for several nodes at a time, but only once at a time for one node. */
+/** Holds no state except the graph. Methods may run for several nodes at the same time, but only once for each node. */
 export class GarbageCollector {
   readonly #graph: DependencyGraph;
   readonly #objects: LiveObjects;
@@ -49,7 +49,7 @@ export class GarbageCollector {
     if (node.isBeingDeleted && !node.isDeletingDependents) return 'done';
     const hasNothingToAsk = !node.isVirtual && !node.isDeletingDependents && node.owners.length === 0;
     if (hasNothingToAsk) return 'done';
-    // Kept here because the node may be given another identity meanwhile.
+    // The identity is kept here, because the node may be given another identity meanwhile.
     const { identity } = node;
     const live = await this.#objects.find(identity);
     switch (live.type) {
@@ -67,11 +67,12 @@ export class GarbageCollector {
 
   async #processFound(node: GraphNode, object: KubernetesObject): Promise<Verdict> {
     const verdict = node.isDeletingDependents ? await this.#waitForDependents(node) : await this.#decide(node, object);
-    // A virtual node is retried: an object that came and went while its watch was reopening would otherwise stay in the graph forever.
+    // A virtual node is retried, because an object that came and went while its watch was reopening would otherwise stay in the graph
+    // forever.
     return node.isVirtual && verdict === 'done' ? 'retry' : verdict;
   }
 
-  /** Removes the foreground finalizer when no dependent blocks the deletion any more. */
+  /** Removes the foreground finalizer once no dependent blocks the deletion any more. */
   async #waitForDependents(node: GraphNode): Promise<Verdict> {
     const blocking = this.#graph.blockingDependents(node);
     if (blocking.length === 0) await this.#objects.removeFinalizer(node.identity, foregroundFinalizer);
@@ -99,7 +100,7 @@ export class GarbageCollector {
     return 'done';
   }
 
-  /** Sorts the owners by what became of them; returns a verdict when that cannot be determined. */
+  /** Sorts the owners by their present state; returns a verdict when that cannot be determined. */
   async #classify(dependent: ObjectIdentity, references: readonly OwnerReference[]): Promise<Owners | Verdict> {
     const owners: Owners = { solid: [], dangling: [], waiting: [] };
     for (const reference of references) {

@@ -1,5 +1,5 @@
-// LiveObjects asks the server for the newest state of an identity and changes it: deletion, owner references, finalizers.
-// Between garbage-collector.ts and the client.
+// LiveObjects asks the server for the newest state of an identity and changes it: deletion, owner references, finalizers. It sits between
+// garbage-collector.ts and the client.
 
 import { isDeepStrictEqual } from 'node:util';
 import {

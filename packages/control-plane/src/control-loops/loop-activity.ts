@@ -1,5 +1,5 @@
-// LoopActivity counts what one control loop does: the queues of its present run, and the runs of their keys. A loop is inspected through it;
-// control-loop.ts fills it. Keys stay inside, since they may be names of Secrets.
+// LoopActivity counts the work of one control loop: the queues of its present run, and the runs of their keys. The inspector reads it;
+// control-loop.ts fills it. Keys are not shown, since they may be names of Secrets.
 import type { Clock } from '@kapstan/api';
 import type { ReconcileOutcome, SyncHandler } from '@kapstan/controller';
 import type { RateLimitingQueue } from '@kapstan/controller/workqueue';
@@ -29,7 +29,7 @@ export class QueueActivity {
     return this.#failures;
   }
 
-  /** Monotonic time at which the longest run under way began; undefined when there is none. */
+  /** Monotonic time at which the longest current run began; undefined when there is none. */
   get oldestStartMs(): number | undefined {
     return this.#startedAtMs.values().next().value;
   }

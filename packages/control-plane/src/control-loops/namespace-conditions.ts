@@ -1,4 +1,4 @@
-// The conditions of a namespace that is being deleted: which errors occurred and what content is left. Written by namespace-controller.ts.
+// The conditions of a namespace that is being deleted: errors that occurred and content that is left. Written by namespace-controller.ts.
 // Types, reasons and messages: pkg/controller/namespace/deletion status_condition_utils.
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import type { NamespaceCondition } from '@kapstan/kinds/core/v1';

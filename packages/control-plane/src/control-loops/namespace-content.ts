@@ -1,5 +1,5 @@
-// One pass that deletes the content of a namespace: pods first, then everything else. Between namespace-controller.ts
-// and the client. Source: pkg/controller/namespace/deletion, with ordered namespace deletion.
+// One pass that deletes the content of a namespace: pods first, then everything else. It sits between
+// namespace-controller.ts and the client. Source: pkg/controller/namespace/deletion, with ordered namespace deletion.
 
 import {
   type Clock,
@@ -27,7 +27,7 @@ export interface NamespaceContent {
 }
 
 export interface ContentPass extends ContentReport {
-  /** Estimated seconds until the rest is gone. 0 = nothing is left, or no reason is known why something is. */
+  /** Estimated seconds until the rest is gone. 0 = nothing is left, or the reason for the rest is unknown. */
   readonly estimateSeconds: number;
 }
 
@@ -104,7 +104,7 @@ interface Remainder {
   readonly tally: Tally;
 }
 
-/** Throws an Error when no reason is known why objects still exist. */
+/** Throws an Error when the reason why objects still exist is unknown. */
 function countRemaining(content: NamespaceContent, resource: Resource, { before, after, tally }: Remainder): void {
   const { group, version, plural } = resource;
   tally.remaining.set(`${plural}.${group}`, after.length);

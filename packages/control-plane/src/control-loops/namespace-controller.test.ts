@@ -129,7 +129,7 @@ describe('namespace-controller', () => {
       type: 'merge',
       body: { metadata: { uid: metadata?.uid, finalizers: null } },
     });
-    // The deletion of the object triggers the next pass, well before the 8 s after which it would retry.
+    // The deletion of the object triggers the next pass, well before the retry after 8 s.
     await clock.advance(100);
     await gone(Namespace, 'a');
   });
@@ -182,7 +182,7 @@ describe('namespace-controller', () => {
 
   it('takes away what is written while the deletion begins', async () => {
     const writes = deleteNamespace();
-    // The write is admitted or refused; either way nothing of it may remain.
+    // The write is either admitted or refused; in both cases no trace of it may remain.
     await configMap('late').catch(() => undefined);
     await writes;
     await clock.advance(500);

@@ -76,7 +76,7 @@ class NamespaceDeletion {
       this.#waiting.delete(name);
       return;
     }
-    // Added before the pass, so that a deletion during the pass triggers another one.
+    // The namespace is added before the pass, so that a deletion during the pass triggers another one.
     this.#waiting.add(name);
     const { client, clock, kinds } = this.#context;
     const resources = kinds.namespacedDeletable();
@@ -98,7 +98,7 @@ class NamespaceDeletion {
     }
   }
 
-  /** Only logs a failure, because reporting must not hold up the deletion. */
+  /** A failure is only logged, because reporting must not delay the deletion. */
   async #writeConditions(namespace: Namespace, pass: ContentPass, signal: AbortSignal): Promise<void> {
     const { client, clock, logger } = this.#context;
     const write = this.#update(namespace, signal, async (present) => {

@@ -1,5 +1,5 @@
-// The identity of an object, as owner references state it and as it was observed. The two may differ, because users write references.
-// Used by dependency-graph.ts. Source: pkg/controller/garbagecollector objectReference and its helpers.
+// The identity of an object: as owner references state it, and as it was observed. The two may differ, because users write references. Used
+// by dependency-graph.ts. Source: pkg/controller/garbagecollector objectReference and its helpers.
 import type { DeepReadonly, OwnerReference } from '@kapstan/api';
 
 /** The identity of the owner as an owner reference states it. */
@@ -44,7 +44,9 @@ export interface Dependent {
   readonly owners: References;
 }
 
-/** Tells whether a dependent refers to this owner, to another owner with the same uid, or (through two references) to both. */
+/**
+ * Returns whether a dependent refers to this owner, to another owner with the same uid, or (through two references) to both.
+ */
 export function meansOwner(
   { identity, owners }: Dependent,
   owner: ObjectIdentity,
@@ -56,8 +58,8 @@ export function meansOwner(
 }
 
 /**
- * Returns the next identity that dependents give an owner which does not exist as `absent`. The identities are tried in order, round and
- * round, so that each gets its turn. Undefined when there is no other.
+ * Returns the next identity that dependents give an owner which does not exist as `absent`. The identities are tried in a round, so that
+ * each gets its turn. Returns undefined when there is no other.
  */
 export function alternateIdentity(
   dependents: readonly Dependent[],

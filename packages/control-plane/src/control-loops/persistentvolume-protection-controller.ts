@@ -7,7 +7,7 @@ export const persistentVolumeProtectionController: ControlLoop = protect({
   resource: PersistentVolume,
   finalizer: 'kubernetes.io/pv-protection',
   queueName: 'pvprotection',
-  // Nothing to follow: the volume's own phase shows whether it is bound.
+  // No users need to be followed, because the volume's own phase shows whether it is bound.
   followUsers: () => [],
   isUsed: (_context, { status }) => status?.phase === 'Bound',
 });

@@ -54,7 +54,9 @@ function claimKeysOf({ metadata, spec }: AnyPod): string[] {
   });
 }
 
-/** Only pods assigned to a node count: a kubelet sees no others, and starts no pod whose claim is being deleted. */
+/**
+ * Only pods assigned to a node count: a kubelet sees no others, and does not start a pod whose claim is being deleted.
+ */
 function uses(pod: AnyPod, claim: Claim): boolean {
   if (!pod.spec?.nodeName) return false;
   const { name: claimName, ownerReferences = [] } = claim.metadata ?? {};
@@ -65,7 +67,7 @@ function uses(pod: AnyPod, claim: Claim): boolean {
   });
 }
 
-/** The pod has ended on its node or was deleted by force; it only waits for finalizers, perhaps for that of the claim. */
+/** The pod has ended on its node or was deleted by force. It only waits for finalizers, perhaps for the claim's. */
 function isShutDown({ metadata }: AnyPod): boolean {
   return metadata?.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0;
 }

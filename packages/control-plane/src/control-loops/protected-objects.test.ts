@@ -70,7 +70,7 @@ function make(token: Resource, name: string): Promise<KubernetesObject> {
   return controlPlane.client.create(token, { ...parts.get(token), metadata });
 }
 
-/** Checks that an object deleted earlier still waits, by watching a later object of its kind go. */
+/** Checks that an object deleted earlier still waits, by watching the removal of a later object of its kind. */
 async function stays(token: Resource, name: string): Promise<void> {
   await make(token, 'marker');
   await remove(token, 'marker');

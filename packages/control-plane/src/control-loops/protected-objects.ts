@@ -24,7 +24,7 @@ export interface ProtectedKind<T extends KubernetesObject> {
   readonly queueName: string;
   /** Reports, by key, objects that may no longer be in use. */
   followUsers(context: ControlLoopContext, add: (key: string) => void): readonly UserHandlers[];
-  /** Called when the object is to be deleted. */
+  /** Returns whether the object is still used. Called when the object is to be deleted. */
   isUsed(context: ControlLoopContext, object: DeepReadonly<T>, signal: AbortSignal): boolean | Promise<boolean>;
 }
 

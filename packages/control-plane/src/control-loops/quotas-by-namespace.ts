@@ -1,4 +1,4 @@
-// QuotasByNamespace finds the quotas that an object may concern, for resourcequota-controller.ts, which asks at each change of any object.
+// QuotasByNamespace finds the quotas that may apply to an object. resourcequota-controller.ts calls it at each change of any object.
 import { type DeepReadonly, metaNamespaceKey, type Resource } from '@kapstan/api';
 import { deletionHandlingKey } from '@kapstan/informers';
 import type { ResourceQuota } from '@kapstan/kinds/core/v1';
@@ -6,7 +6,7 @@ import type { QuotaAdmission } from '@kapstan/kubernetes';
 
 interface Limits {
   readonly names: readonly string[];
-  /** Whether objects of a resource use some of the names, by "resource.group". Looked up once. */
+  /** Records whether objects of a resource use some of the names, by "resource.group". Each is looked up once. */
   readonly concerned: Map<string, boolean>;
 }
 
@@ -41,7 +41,7 @@ export class QuotasByNamespace {
     for (const quotas of this.#namespaces.values()) yield* quotas.keys();
   }
 
-  /** Returns the keys of the quotas that limit what objects of a resource use. */
+  /** Returns the keys of the quotas that limit the usage by objects of a resource. */
   *limiting({ group, plural }: Resource, namespace: string): Iterable<string> {
     const quotas = this.#namespaces.get(namespace);
     if (quotas === undefined) return;

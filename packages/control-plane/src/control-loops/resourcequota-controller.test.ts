@@ -253,7 +253,7 @@ describe('the resource quota loop', () => {
     await expect(configMap('a')).rejects.toThrow(/already exists/);
     await becomes('q', { 'count/configmaps': '1' });
     await controlPlane.close();
-    // What a server that was killed between charge and write left behind.
+    // The state that a server left when it was killed between charge and write.
     await start(['none']);
     const charged = await controlPlane.client.get(ResourceQuota, { namespace, name: 'q' });
     const status = { ...charged.status, used: { 'count/configmaps': '4' } };

@@ -1,5 +1,5 @@
-// resourcequota-controller counts what is used of each quota: when its limits change, after deletions and changes that give something back,
-// after charges for writes that failed, and every five minutes. Source: pkg/controller/resourcequota. Decision 0030.
+// resourcequota-controller counts the usage of each quota: when its limits change, after deletions and changes that free something, after
+// charges for failed writes, and every five minutes. Source: pkg/controller/resourcequota. Decision 0030.
 import {
   type DeepReadonly,
   isConflict,
@@ -60,7 +60,7 @@ export const resourceQuotaController: ControlLoop = async (context, signal) => {
   }
 };
 
-/** Changes of the status come from counts and charges, so that only those of the limits need a count. */
+/** Changes of the status come from counts and charges, so only changes of the limits need a count. */
 function followQuotas(
   { informers }: ControlLoopContext,
   known: QuotasByNamespace,
@@ -92,8 +92,8 @@ class QuotaCounting {
   }
 
   /**
-   * A count is exact on a server that is alone: no charge is left whose object cannot be seen yet, and the write fails
-   * when another charge came meanwhile.
+   * A count is exact on a single server: no charge is left for an object that is not visible yet, and the write fails
+   * if another charge was made meanwhile.
    */
   async reconcile(
     { name, namespace = '' }: { readonly name: string; readonly namespace?: string },
@@ -102,7 +102,7 @@ class QuotaCounting {
     const { client, quotas } = this.#context;
     const quota = await client.get(ResourceQuota, { namespace, name }, { signal }).catch(undefinedIfMissing);
     if (quota === undefined) return undefined;
-    // The end of the last charge brings the key back.
+    // The end of the last charge adds the key again.
     if (quotas.pending.isBusy({ namespace, name })) return undefined;
     const { used: counted, errors } = await calculateUsage(
       quota,
@@ -132,7 +132,7 @@ class QuotaCounting {
     await this.#context.client.update(ResourceQuota, next, { subresource: 'status', signal });
   }
 
-  /** Lists are as new as the store, whereas informers are a little behind. */
+  /** Lists are as new as the store, whereas informers lag a little. */
   #objectsIn(namespace: string, signal: AbortSignal): Parameters<typeof calculateUsage<ResourceOf>>[2] {
     const { client, kinds } = this.#context;
     return {

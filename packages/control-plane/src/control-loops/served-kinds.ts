@@ -1,5 +1,5 @@
 // ServedKinds follows every kind that the server currently serves with an informer, custom ones as they come and go. The namespace
-// controller and the garbage collector read kinds from it. Above: the loops; below: the catalog and the factory.
+// controller and the garbage collector read kinds from it. It connects the loops with the catalog and the factory.
 import {
   apiVersionOf,
   type CancelTimer,
@@ -119,7 +119,7 @@ export class ServedKinds {
     await Promise.all(this.#closing);
   }
 
-  // Atomic: when this returns, the followed kinds are those of the catalog.
+  // Atomic: when this returns, the followed kinds are the kinds of the catalog.
   #refresh(): void {
     const wanted = new Map(
       this.#preferred()

@@ -66,7 +66,7 @@ function metrics(): Promise<string> {
   });
 }
 
-/** Asks the server which user this token stands for. */
+/** Asks the server for the user of this token. */
 function ask(token: string): Promise<{ readonly status: number; readonly user: unknown }> {
   const url = new URL('/apis/authentication.k8s.io/v1/selfsubjectreviews', plane.url);
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
@@ -121,7 +121,7 @@ describe('serviceaccount-token-controller', () => {
     await createSecret('leaving-notes', 'leaving', { type: 'Opaque' });
     await client.delete(ServiceAccount, { namespace, name: 'leaving' });
     await gone('leaving-token');
-    // The server reads accounts from its cache, which may be a moment behind.
+    // The server reads accounts from its cache, which may lag a moment.
     await eventually(async () => expect((await ask(text(left, 'token'))).status).toBe(401));
     expect((await ask(text(stayed, 'token'))).status).toBe(201);
     await expect(get('leaving-notes')).resolves.toBeDefined();

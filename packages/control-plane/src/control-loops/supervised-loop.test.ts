@@ -16,7 +16,7 @@ beforeEach(() => {
 
 function supervise(loop: ControlLoop): SupervisedLoop {
   const logger: Logger = { ...silentLogger, error: (_message, fields) => pauses.push(fields?.pauseMs) };
-  // The loops of these tests use nothing else of the context.
+  // The loops of these tests use nothing else from the context.
   const context = { clock, logger, informers: { start: () => undefined } } as unknown as ControlLoopContext;
   return new SupervisedLoop({ name: 'echo-controller', loop, context });
 }
@@ -56,7 +56,7 @@ describe('a supervised loop', () => {
       },
       'boom',
     ],
-    ['returns', () => Promise.resolve(), 'the control loop ended without being told to'],
+    ['returns', () => Promise.resolve(), 'the control loop ended unexpectedly'],
   ])('is started again when it %s, and says why it is down', async (_how, fail, message) => {
     let runs = 0;
     const loop = supervise((context, signal) => (++runs === 1 ? fail() : works(context, signal)));

@@ -1,5 +1,5 @@
-// SupervisedLoop restarts one control loop, with growing pauses, whenever it ends without being asked to. It also reports the loop's
-// state to /readyz and the metrics. Between control-loops.ts and a loop.
+// SupervisedLoop restarts one control loop, with growing pauses, whenever it ends unexpectedly. It also reports the loop's state to /readyz
+// and the metrics. It sits between control-loops.ts and a loop.
 import { type Clock, delay } from '@kapstan/api';
 import { Backoff } from '@kapstan/api/internal';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
@@ -17,8 +17,8 @@ type State =
   | { readonly phase: 'down'; readonly error: Error };
 
 /**
- * Pauses before a restart. A loop that ran for ten minutes starts again with the shortest. No jitter, because no other process restarts
- * with it.
+ * Pauses before a restart. A loop that ran for ten minutes starts again with the shortest. There is no jitter, because no other process
+ * restarts together with it.
  */
 const pauses = { initialMs: 1000, maxMs: 60_000, factor: 2, jitter: 0, resetAfterMs: 600_000 };
 
@@ -49,7 +49,7 @@ export class SupervisedLoop {
     return this.#state.phase;
   }
 
-  /** Why the loop last ended unexpectedly; it stays while the loop runs again. */
+  /** The reason for which the loop last ended unexpectedly; it is kept while the loop runs again. */
   get lastError(): Error | undefined {
     return this.#lastError;
   }
@@ -63,7 +63,7 @@ export class SupervisedLoop {
     return this.#hasSynced;
   }
 
-  /** Returns why the loop is not ready; undefined when it is. */
+  /** Returns the reason why the loop is not ready; undefined when it is. */
   readiness(): Error | undefined {
     switch (this.#state.phase) {
       case 'running':
@@ -107,9 +107,10 @@ export class SupervisedLoop {
     }
   }
 
-  /** Returns why the run ended; undefined when it was asked to stop. */
+  /** Returns the reason why the run ended; undefined when it was asked to stop. */
   async #runOnce(signal: AbortSignal): Promise<Error | undefined> {
-    // Each run has its own signal, so that leftovers of a failed run, such as workers, do not continue beside the next.
+    // Each run has its own signal, so that leftovers of a failed run, such as workers, do not continue next to the new
+    // one.
     const run = new AbortController();
     const stop = (): void => run.abort(signal.reason);
     if (signal.aborted) stop();
@@ -122,7 +123,7 @@ export class SupervisedLoop {
       );
       context.informers.start();
       await working;
-      return signal.aborted ? undefined : new Error('the control loop ended without being told to');
+      return signal.aborted ? undefined : new Error('the control loop ended unexpectedly');
     } catch (error) {
       if (signal.aborted && error === signal.reason) return undefined;
       return error instanceof Error ? error : new Error(String(error));

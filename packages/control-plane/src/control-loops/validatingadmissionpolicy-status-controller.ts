@@ -1,5 +1,5 @@
-// validatingadmissionpolicy-status-controller: tells in the status of a validating admission policy which expressions do not fit the
-// schemas of the kinds that it names. Source: pkg/controller/validatingadmissionpolicystatus.
+// validatingadmissionpolicy-status-controller: reports in the status of a validating admission policy which expressions do not fit the
+// schemas of its kinds. Source: pkg/controller/validatingadmissionpolicystatus.
 import { ValidatingAdmissionPolicy } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { policyTypeWarnings } from '@kapstan/kubernetes';
 import { type ControlLoop, loopQueue, runQueue, settledBefore } from './control-loop.ts';

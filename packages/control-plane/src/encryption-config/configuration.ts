@@ -40,13 +40,13 @@ export interface KmsConfiguration {
   readonly name: string;
   /** Default 1000 in v1; not used in v2. */
   readonly cachesize: number | undefined;
-  /** Such as "unix:///path". */
+  /** For example "unix:///path". */
   readonly endpoint: string;
   /** Timeout of one call. Default 3000. */
   readonly timeoutMs: number;
 }
 
-/** Throws TypeError that says what is wrong and where; unknown fields are all reported together. */
+/** Throws a TypeError that describes the fault and its place; all unknown fields are reported together. */
 export function parseEncryptionConfiguration(text: string): EncryptionConfiguration {
   const value = readYaml(text);
   const unknown: string[] = [];
@@ -200,8 +200,8 @@ class Fields {
 }
 
 /**
- * Reads YAML, and so JSON too, with objects as maps. The library's messages quote the text, which may hold keys, so errors show only its
- * code and the line.
+ * Reads YAML, which includes JSON, with objects as maps. The library's messages quote the text, which may hold keys, so errors show only
+ * its code and the line.
  */
 function readYaml(text: string): unknown {
   const lineCounter = new LineCounter();

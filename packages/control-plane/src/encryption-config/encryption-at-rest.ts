@@ -1,5 +1,5 @@
-// EncryptionAtRest holds the transformers that --encryption-provider-config defines for each resource, and reloads the file when it
-// changes, if asked to. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
+// EncryptionAtRest holds the transformers that --encryption-provider-config defines for each resource, and, on request, reloads the file
+// when it changes. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
 
 import type { CancelTimer, Clock, GroupResource, Logger } from '@kapstan/api';
 import { formatFieldErrors } from '@kapstan/api/errors';
@@ -15,7 +15,7 @@ import { encryptionConfigurationErrors } from './configuration-rules.ts';
 import { EncryptionMetrics } from './encryption-metrics.ts';
 import { TransformerSet } from './transformer-set.ts';
 
-/** How objects are encrypted at rest. */
+/** Options of encryption at rest. */
 export interface EncryptionOptions {
   /** An EncryptionConfiguration of apiserver.config.k8s.io/v1, as YAML or JSON. */
   readonly configFile: string;
@@ -68,7 +68,7 @@ export class EncryptionAtRest {
     this.#reloads = reloads;
     this.#options = options;
     this.#ports = ports;
-    // Key services may be what a file fails for, so a file that was refused is tried again.
+    // A refused file is tried again, because the failure may be caused by a key service.
     if (options.reloads === true) file.follow({ parse: (text) => text, apply: (text) => this.#replace(text) });
   }
 
@@ -79,7 +79,7 @@ export class EncryptionAtRest {
 
   /** Returns a transformer that stays valid after the file is reloaded. */
   transformerFor({ group, resource }: GroupResource): Transformer {
-    // Events of both groups are stored as those of the core group.
+    // Events of both groups are stored like those of the core group.
     const stored = { group: group === 'events.k8s.io' ? '' : group, resource };
     const find = (): Transformer => this.#current.find(stored);
     // The transformer that fetched the keys for these bytes: the file may be reloaded before they are decrypted.

@@ -19,9 +19,9 @@ type Direction = 'from_storage' | 'to_storage';
 /** A finished call to a key service. */
 export interface KeyServiceCall {
   readonly provider: string;
-  /** Such as "/v2.KeyManagementService/Status". */
+  /** For example "/v2.KeyManagementService/Status". */
   readonly method: string;
-  /** Such as "OK" or "DeadlineExceeded". */
+  /** For example "OK" or "DeadlineExceeded". */
   readonly code: string;
   readonly durationMs: number;
 }

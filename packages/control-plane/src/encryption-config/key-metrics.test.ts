@@ -90,7 +90,7 @@ describe('the metrics of the keys of a key service', () => {
     for (const name of names) {
       observer.onUse('to_storage', name);
       observer.onStatus(name);
-      // Used over and over, so it is never the one dropped.
+      // This key is used over and over, so it is never the one dropped.
       observer.onUse('to_storage', 'key-0');
       observer.onStatus('key-0');
     }

@@ -11,7 +11,7 @@ const mostShown = 100;
 /** The most recently used label sets, each created once. */
 class RecentLabels {
   readonly #onForgotten: (labels: Labels) => void;
-  // Ordered by use, the least recent first.
+  // The labels ordered by use, the least recent first.
   readonly #labels = new Map<string, Labels>();
 
   constructor(onForgotten: (labels: Labels) => void) {

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FakeKmsPlugin } from '../testing/fake-kms-plugin.ts';
 import { EncryptionAtRest } from './encryption-at-rest.ts';
 
-// Written by k8s.io/apiserver v0.36.3, whose encryptionconfig.LoadEncryptionConfig read the configuration below and called
-// the same plug-in: "a value" under the key /registry/x/a.
+// Values written by k8s.io/apiserver v0.36.3, whose encryptionconfig.LoadEncryptionConfig read the configuration below and called the same
+// plug-in: "a value" under the key /registry/x/a.
 const recorded: readonly (readonly [resource: string, group: string, stored: string])[] = [
   [
     'secrets',

@@ -8,7 +8,7 @@ export function parseGroupResource(name: string): GroupResource {
   return dot < 0 ? { group: '', resource: name } : { group: name.slice(dot + 1), resource: name.slice(0, dot) };
 }
 
-/** Formats a name; all of the core group is "*.", where the general form would be "*". */
+/** Formats a name; the whole core group is "*.", where the general form would give "*". */
 export function shownName(resource: GroupResource): string {
   return resource.group === '' && resource.resource === '*' ? '*.' : formatGroupResource(resource);
 }

@@ -53,7 +53,9 @@ export class TransformerSet {
     await Promise.all(this.#sources.map(({ dataKey }) => dataKey.start()));
   }
 
-  /** Returns the transformer that names the resource, else its group, else everything. Without any, encrypted values cannot be read. */
+  /**
+   * Returns the transformer for the resource, or else for its group, or else for everything. Without any, encrypted values cannot be read.
+   */
   find(resource: GroupResource): Transformer {
     return (
       this.#transformers.get(shownName(resource)) ??
@@ -147,7 +149,7 @@ function ring(
   { keys: { keys }, create }: { readonly keys: KeyRing; readonly create: (key: Uint8Array) => Transformer },
 ): PrefixEntry {
   const entries = keys.map(({ name, secret }) => {
-    // The rules have checked that it is base64 of the right length.
+    // The rules have checked that the text is base64 of the right length.
     const key = decodeSecret(secret) ?? new Uint8Array();
     return { prefix: `${name}:`, transformer: create(key) };
   });

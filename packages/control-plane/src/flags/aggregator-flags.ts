@@ -36,7 +36,7 @@ export const aggregatorFlags: { readonly [K in keyof AggregatorFlags]: Flag<Aggr
     ['X-Remote-Extra-'],
   ),
   'enable-aggregator-routing': booleanFlag(
-    'Route requests to aggregated API servers and webhooks to endpoints of their services alone. If false, cluster addresses and external names are tried where there are no endpoints.',
+    'Route requests to aggregated API servers and webhooks only to endpoints of their services. If false, cluster addresses and external names are tried where there are no endpoints.',
     false,
   ),
   'aggregator-reject-forwarding-redirect': booleanFlag(

@@ -1,5 +1,5 @@
 // The audit flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into
-// options. Source: server/options/audit.go, whose texts these are.
+// options. Source: server/options/audit.go, from which the texts are taken.
 import {
   type AuditDelivery,
   type AuditLogFormat,
@@ -145,7 +145,7 @@ function deliveryErrors(plugin: Plugin, flags: AuditFlags): readonly string[] {
   ].filter((error) => error !== undefined);
 }
 
-/** Returns the first error: kube-apiserver tells no more. */
+/** Returns only the first error, as kube-apiserver does. */
 function batchError(plugin: Plugin, flags: AuditFlags): string | undefined {
   const mode = flags[`audit-${plugin}-mode`];
   if (!isMode(mode)) return `invalid audit ${plugin} mode ${mode}, allowed modes are "${auditModes.join(',')}"`;

@@ -1,5 +1,5 @@
-// The authorization flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into
-// options. Source: pkg/kubeapiserver/options/authorization.go, whose texts the errors are.
+// The authorization flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into options.
+// Source: pkg/kubeapiserver/options/authorization.go, from which the error texts are taken.
 
 import { goQuote } from '@kapstan/api/internal';
 import {
@@ -21,7 +21,7 @@ export interface AuthorizationFlags {
   readonly 'authorization-config': string;
 }
 
-/** The default, which is told from the same list given by the user. */
+/** The default, which is distinguished from the same list given by the user. */
 const defaultModes: readonly string[] = ['RBAC'];
 
 export const authorizationFlags: { readonly [K in keyof AuthorizationFlags]: Flag<AuthorizationFlags[K]> } = {
@@ -98,7 +98,7 @@ function hasLegacyFlags(flags: AuthorizationFlags): boolean {
   );
 }
 
-/** Returns true when everybody with a name may do everything, by the flags. */
+/** Returns true when the flags let every authenticated user do everything. */
 export function allowsEverything(
   flags: Pick<AuthorizationFlags, 'authorization-mode' | 'authorization-config'>,
 ): boolean {

@@ -5,18 +5,21 @@ import { parseArgs } from 'node:util';
 import { parseDuration } from '@kapstan/api';
 import { formatGoDuration } from '@kapstan/apiserver';
 
-/** One flag. `parse` throws {@link FlagSyntax}, {@link FlagRefusal} or another TypeError that says what is wrong with the value. */
+/** One flag. `parse` throws {@link FlagSyntax}, {@link FlagRefusal} or another TypeError that describes the fault of the value. */
 export interface Flag<T> {
   readonly parse: (text: string) => T;
   readonly default: T;
   /** Description in the help text. */
   readonly help: string;
-  /** Default as written in the help text; "" = none. Absent: the default as a string. */
+  /** Default as written in the help text; "" = none. Absent = the default as a string. */
   readonly shown?: string;
-  /** Writes a value for /flagz. Absent: lists in brackets, anything else as a string. A method, so that flags of all types fit one table. */
+  /**
+   * Formats a value for /flagz. Absent = lists in brackets, anything else as a string. It is a method, so that flags of all types fit one
+   * table.
+   */
   format?(value: T): string;
   readonly isBoolean?: true;
-  /** The flag may stand without a value; the next argument is its value unless it looks like a flag. */
+  /** True = the flag may be given without a value; the next argument is its value unless it looks like a flag. */
   readonly isOptional?: true;
   /** Joins the texts when the flag is used several times. Absent: the last one counts. */
   readonly separator?: string;
@@ -41,7 +44,7 @@ export class FlagSyntax extends TypeError {
 
 const negative = 'can not be negative value';
 
-/** For a value that kube-apiserver accepts and this server does not. */
+/** Error text for a value that kube-apiserver accepts and this server does not. */
 export const notSupported = 'is not supported by this version of kapstan';
 
 export function stringFlag(help: string, defaultValue = ''): Flag<string> {
@@ -244,7 +247,9 @@ function knownFlag(flags: Readonly<Record<string, Flag<unknown>>>, rawName: stri
   return flags[name] as Flag<unknown>;
 }
 
-/** Throws only for a value of the wrong type. Other errors are reported later, together with those of other flags. */
+/**
+ * Throws only for a value of the wrong type. Other errors are reported later, together with the errors of other flags.
+ */
 function refuseSyntax(flag: Flag<unknown>, name: string, text: string): void {
   try {
     flag.parse(text);

@@ -15,7 +15,7 @@ export function flagTexts(
   );
 }
 
-/** A password may have an "@" itself. */
+/** A password may itself contain an "@". */
 function withoutPasswords(text: string): string {
   return text.replace(/(:\/\/)[^/,\s]*@/g, '$1CLASSIFIED@');
 }

@@ -1,5 +1,5 @@
-// The flags of `kapstan serve` for users that others vouch for, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns
-// them into options. Source: pkg/kubeapiserver/options/authentication.go, whose texts these are.
+// The flags of `kapstan serve` for users of outside identity providers, under kube-apiserver's names. Part of serve-flags.ts; serve.ts
+// turns them into options. Source: pkg/kubeapiserver/options/authentication.go, from which the texts are taken.
 import { readFile } from 'node:fs/promises';
 import type {
   OidcOptions,
@@ -54,7 +54,7 @@ export const identityFlags: { readonly [K in keyof IdentityFlags]: Flag<Identity
   'oidc-issuer-url': untilGiven(
     stringFlag('URL of the OpenID issuer whose tokens are accepted. Only https is allowed. Requires --oidc-client-id.'),
   ),
-  'oidc-client-id': untilGiven(stringFlag('Client ID that tokens of the OpenID issuer must be for.')),
+  'oidc-client-id': untilGiven(stringFlag('Client ID for which tokens of the OpenID issuer must be issued.')),
   'oidc-ca-file': untilGiven(
     stringFlag(
       "Certificate authority file used to verify the OpenID issuer's certificate, instead of the system's authorities.",

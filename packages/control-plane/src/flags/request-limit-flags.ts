@@ -1,4 +1,4 @@
-// Flags of `kapstan serve` that limit how many requests run at once. Part of serve-flags.ts.
+// Flags of `kapstan serve` that limit the number of concurrent requests. Part of serve-flags.ts.
 import { booleanFlag, type Flag, intFlag } from './flag-set.ts';
 
 const maxInt = 2_147_483_647;
@@ -11,7 +11,7 @@ export interface RequestLimitFlags {
 
 export const requestLimitFlags: { readonly [K in keyof RequestLimitFlags]: Flag<RequestLimitFlags[K]> } = {
   'enable-priority-and-fairness': booleanFlag(
-    'Share the concurrency limit of the server among requests as flow schemas and priority levels say.',
+    'Share the concurrency limit of the server among requests by flow schemas and priority levels.',
     true,
   ),
   'max-requests-inflight': limitFlag(400, 'non-mutating', 'max-mutating-requests-inflight'),

@@ -8,7 +8,7 @@ import type { EtcdOverride } from '../store/store-engines.ts';
 import { durationFlag, type Flag, FlagRefusal, intFlag, listFlag, stringFlag } from './flag-set.ts';
 
 export interface StoreFlags {
-  /** 'default' = etcd3 when --etcd-servers is set, else lmdb. */
+  /** 'default' = etcd3 when --etcd-servers is set, otherwise lmdb. */
   readonly 'storage-backend': 'lmdb' | 'etcd3' | 'default';
   readonly 'etcd-servers': readonly string[];
   readonly 'etcd-servers-overrides': readonly EtcdOverride[];
@@ -115,8 +115,8 @@ async function readIfNamed(file: string): Promise<Buffer | undefined> {
 }
 
 /**
- * The minimum is what a start writes: below it everything would be refused. The maximum is the size of the address space. Source: etcd's
- * flag.
+ * The minimum is the size of the data that a start writes; with less, everything would be refused. The maximum is the size of the address
+ * space. Source: etcd's flag.
  */
 function quotaFlag(help: string): Flag<number> {
   const any = intFlag(help, { default: 0, min: 0, max: 2 ** 44 });
@@ -149,7 +149,7 @@ function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type
   return { parse, default: 'default', help, shown: '', format: shownUnlessDefault };
 }
 
-/** Accepts durations of at least one millisecond, because nothing can answer in no time. */
+/** Accepts durations of at least one millisecond, because no answer takes no time at all. */
 function timeoutFlag(help: string, defaultMs: number): Flag<number> {
   const duration = durationFlag(help, defaultMs);
   const parse = (text: string): number => {
@@ -175,7 +175,7 @@ function serversOverridesFlag(help: string): Flag<readonly EtcdOverride[]> {
   return { parse, default: [], help, shown: '', separator: ',', format };
 }
 
-/** kube-apiserver shows what was given, and nothing for a default that depends on other flags. */
+/** kube-apiserver shows the given value, and nothing for a default that depends on other flags. */
 function shownUnlessDefault(value: string): string {
   return value === 'default' ? '' : value;
 }

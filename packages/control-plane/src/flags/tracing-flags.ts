@@ -1,4 +1,5 @@
-// The flag of request tracing. Part of serve-flags.ts. Source: server/options/tracing.go, whose texts these are.
+// The flag of request tracing. Part of serve-flags.ts. Source: server/options/tracing.go, from which the texts are
+// taken.
 import { existsSync } from 'node:fs';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
 import { startingWith } from '../start-error.ts';

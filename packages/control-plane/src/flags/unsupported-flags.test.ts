@@ -50,7 +50,7 @@ tracing-config-file v version vmodule watch-cache watch-cache-sizes
 `
   .trim()
   .split(/\s+/);
-/** Flags that kube-apiserver does not have: our own, and those of kube-controller-manager. */
+/** Flags that kube-apiserver does not have: our own, and kube-controller-manager's. */
 const own = [
   'control-loops',
   'data-dir',

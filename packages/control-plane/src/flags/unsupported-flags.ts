@@ -1,5 +1,5 @@
 // Flags of kube-apiserver 1.36 that this server does not support. They are refused by name, so that nobody thinks them misspelled or
-// ignored; values that ask for what the server does anyway are accepted. Read by serve-flags.ts.
+// ignored; values that match the server's fixed behaviour are accepted. Read by serve-flags.ts.
 import { booleanFlag, type Flag, onlyDefault, stringFlag } from './flag-set.ts';
 
 export const unsupportedFlags: ReadonlySet<string> = new Set([
@@ -48,7 +48,7 @@ export const unsupportedFlags: ReadonlySet<string> = new Set([
 const onlyFalse = onlyDefault(booleanFlag('', false));
 const onlyTrue = onlyDefault(booleanFlag('', true));
 
-/** Flags that accept only the value that describes what this server does; kube-apiserver's default may differ. */
+/** Flags that accept only the value that matches this server's behaviour; kube-apiserver's default may differ. */
 export const fixedFlags: Readonly<Record<string, Flag<unknown>>> = {
   'audit-log-compress': onlyFalse,
   'contention-profiling': onlyFalse,

@@ -44,7 +44,7 @@ function follow(): FollowedFile {
   return file;
 }
 
-/** Lets the file be looked at some times. */
+/** Lets the file be checked this many times. */
 async function looks(times = 1): Promise<void> {
   for (let look = 0; look < times; look++) await clock.advance(60_000);
 }

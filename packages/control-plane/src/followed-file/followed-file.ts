@@ -1,11 +1,10 @@
-// FollowedFile looks at a file again and again and hands a changed one on. Used for the configurations of authentication,
-// authorization and encryption, and for certificates. A file that cannot be used is logged and counted, and what was in
-// use stays in use.
+// FollowedFile checks a file periodically and passes on changes. Used for the configurations of authentication, authorization and
+// encryption, and for certificates. A file that cannot be used is logged and counted, and the previous content stays in use.
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { messageOf } from '@kapstan/api/internal';
 import { contentHash } from './reload-metrics.ts';
 
-/** What files of configurations are followed with. */
+/** Clock, log and metrics of followed configuration files. */
 export interface FollowedFilePorts {
   /** The name of this server, which metrics show as a hash. */
   readonly serverId: string;
@@ -13,20 +12,20 @@ export interface FollowedFilePorts {
   readonly logger: Logger;
 }
 
-/** Counts what became of changed files. */
+/** Counts the outcomes of changed files. */
 export interface ReloadCounts {
-  /** `hash`: that of the text now in use. */
+  /** `hash`: hash of the text now in use. */
   succeeded(hash: string): void;
   failed(): void;
 }
 
 export interface FollowedFileOptions {
-  /** What the file holds, in log lines: "encryption configuration". */
+  /** Name of the file's content in log lines: "encryption configuration". */
   readonly what: string;
   readonly metrics: ReloadCounts;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How often the file is looked at, in milliseconds. */
+  /** Interval between checks of the file, in milliseconds. */
   readonly pollMs: number;
   /** Reads the file. A failure is tried again. */
   readonly read: () => Promise<string>;
@@ -34,17 +33,21 @@ export interface FollowedFileOptions {
   readonly text: string;
 }
 
-/** What to do with a changed file. */
+/** The steps that process a changed file. */
 export interface FileSteps<T> {
   /** Checks the text. One that is refused is not looked at again until the file changes. */
   readonly parse: (text: string) => T | Promise<T>;
-  /** Puts it to use. Resolves to false if that changes nothing. A failure is tried again: its reason may lie elsewhere. */
+  /**
+   * Applies it. Resolves to false if that changes nothing. A failure is tried again, because its cause may lie elsewhere.
+   */
   readonly apply: (parsed: T) => Promise<boolean>;
 }
 
 export class FollowedFile {
   readonly #options: FollowedFileOptions;
-  /** Hash of the text that is in use or can never be. The text itself is not kept, because it may hold keys. */
+  /**
+   * Hash of the text that is in use or that can never be used. The text itself is not kept, because it may hold keys.
+   */
   #settled: string;
   #lastTried: string;
   #lastProblem = '';

@@ -1,4 +1,4 @@
-// Reads files of settings, none larger than what may be read at once. Used wherever a flag or an option names such a file.
+// Reads files of settings up to a maximum size. Used wherever a flag or an option names such a file.
 import { open } from 'node:fs/promises';
 
 /** Largest configuration file, in bytes. YAML of this size takes two seconds to parse. */

@@ -5,7 +5,7 @@ import type { Clock } from '@kapstan/api';
 import { counterFamily, gaugeFamily, type MetricFamily, NumberSeries } from '@kapstan/api/internal';
 
 export interface ReloadMetricsOptions {
-  /** What the file configures, such as "authentication". */
+  /** The configured feature, such as "authentication". */
   readonly what: string;
   /** The name of this server; only its hash is shown. */
   readonly serverId: string;
@@ -33,7 +33,7 @@ export class ReloadMetrics {
     this.#reloaded('failure');
   }
 
-  /** `hash`: that of the configuration now in use. */
+  /** `hash`: hash of the configuration now in use. */
   succeeded(hash: string): void {
     this.#reloaded('success');
     this.#hash = hash;
@@ -66,7 +66,7 @@ export class ReloadMetrics {
   }
 }
 
-/** Returns the hash of a text in kube-apiserver's form; that of an empty text is empty. */
+/** Returns the hash of a text in kube-apiserver's form; the hash of an empty text is empty. */
 export function contentHash(text: string): string {
   return text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }

@@ -1,5 +1,5 @@
 // AddressRepair checks that each address of a service is an IPAddress that points to it, and that each IPAddress of ours points to a
-// service that has it. It holds the rules; service-address-repair.ts decides when. Source:
+// service that has it. It holds the rules; service-address-repair.ts runs it. Source:
 // pkg/registry/core/service/ipallocator/controller/repairip.go.
 import { isIPv6 } from 'node:net';
 import {
@@ -19,13 +19,13 @@ import { Service } from '@kapstan/kinds/core/v1';
 import { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';
 
 /**
- * The known state of the cluster. An object that is missing in a cache is looked up in the store, because missing ones get created or
+ * The known state of the cluster. An object that is missing in a cache is looked up in the store, because missing ones are then created or
  * deleted.
  */
 export interface AddressBook {
   service(namespace: string, name: string): Promise<DeepReadonly<Service> | undefined>;
   address(name: string): Promise<DeepReadonly<IPAddress> | undefined>;
-  /** Whether any ServiceCIDR contains the address. */
+  /** Returns whether any ServiceCIDR contains the address. */
   isInRange(address: string): boolean;
 }
 
@@ -42,8 +42,8 @@ const managerLabel = 'ipaddress.kubernetes.io/managed-by';
 const manager = 'ipallocator.k8s.io';
 
 /**
- * An address exists before its service. These are the times that a request may take, and that undoing a failed one may take, in
- * milliseconds.
+ * Time for which an address may have no service, in milliseconds: an address is made before its service, and a request and the undoing of a
+ * failed one take time.
  */
 const graceMs = 60_000;
 const revertMs = 5000;
@@ -147,7 +147,7 @@ export class AddressRepair {
     await this.#options.client
       .create(IPAddress, { metadata: { name: address, labels }, spec: { parentRef } })
       .catch((error: unknown) => {
-        // Somebody else created it first; the next check tells whether it is right.
+        // Somebody else created it first; the next check shows whether it is correct.
         if (!isAlreadyExists(error)) throw error;
       });
   }
@@ -164,7 +164,7 @@ export class AddressRepair {
     return 0;
   }
 
-  /** Deletes exactly this object (by uid): one that somebody created in its place may be right. */
+  /** Deletes exactly this object (by uid), because one that was created in its place may be correct. */
   async #delete({ metadata }: DeepReadonly<IPAddress>): Promise<void> {
     const { name = '', uid = '' } = metadata ?? {};
     await this.#options.client.delete(IPAddress, { name }, { preconditions: { uid } }).catch((error: unknown) => {

@@ -87,7 +87,7 @@ export class DefaultServiceCidr {
     }
   }
 
-  /** Declares it ready when nobody has set the condition and its networks are those of this server. */
+  /** Declares it ready when the condition is unset and its networks are this server's. */
   async #declareReady(present: ServiceCIDR | undefined): Promise<void> {
     if (present === undefined || present.metadata?.deletionTimestamp !== undefined) return;
     const { cidrs } = this.#options;
@@ -114,7 +114,7 @@ export class DefaultServiceCidr {
       lastTransitionTime: formatTime(clock.now()),
     };
     const { apiVersion = 'networking.k8s.io/v1', kind = 'ServiceCIDR' } = present;
-    // Has no reason, as in kube-apiserver, although the type requires one.
+    // The condition has no reason, as in kube-apiserver, although the type requires one.
     const status = { conditions: [condition] } as unknown as NonNullable<ServiceCIDR['status']>;
     const applied: ServiceCIDR = { apiVersion, kind, metadata: { name }, status };
     const { signal } = this.#stop;

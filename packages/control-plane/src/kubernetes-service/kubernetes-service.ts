@@ -13,7 +13,7 @@ export interface KubernetesServiceOptions {
   /** Address at which this server is reached; undefined = it is not listed in the endpoints. */
   readonly address: string | undefined;
   readonly port: number;
-  /** 'none': somebody else maintains the endpoints; they are left alone. */
+  /** 'none' = somebody else maintains the endpoints; they are left alone. */
   readonly leases: ServerLeases | 'none';
   /** True when no other server can exist, so that the port must be this server's. */
   readonly isAlone: boolean;
@@ -93,7 +93,7 @@ export class KubernetesService {
     await reconcileEndpoints(client, { addresses, port, ownsPort: isAlone, creates: true });
   }
 
-  /** Creates the service when it is missing; changes that somebody made stay. */
+  /** Creates the service when it is missing; changes that others made are kept. */
   async #ensureService(): Promise<void> {
     const { client, clusterIp, port } = this.#options;
     const target = { namespace: serviceNamespace, name: serviceName };

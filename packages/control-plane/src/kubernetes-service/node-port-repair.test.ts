@@ -1,4 +1,4 @@
-// One server repairs the node port allocations that several servers share.
+// Tests that one server repairs the node port allocations that several servers share.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// NodePortRepair checks every three minutes that the allocated node ports match those of the services. Runs where several
-// servers share a store; started and ended by control-plane.ts. Source: pkg/registry/core/service/portallocator/controller.
+// NodePortRepair checks every three minutes that the allocated node ports match those of the services. It runs where several servers share
+// a store; control-plane.ts starts and ends it. Source: pkg/registry/core/service/portallocator/controller.
 import type { Clock, KubernetesObject, Logger, ResourceClient } from '@kapstan/api';
 import { conflict } from '@kapstan/api/errors';
 import { EventRecorder } from '@kapstan/controller';
@@ -74,7 +74,7 @@ export class NodePortRepair {
     }
     if (next.data === present.data) return;
     await nodePorts.update((live) => {
-      // Ports that others allocated meanwhile are not in what was checked.
+      // Ports that others allocated meanwhile are missing from the checked state.
       if (live?.metadata?.resourceVersion !== present.metadata?.resourceVersion) {
         throw conflict(nodePortsResource, '', 'the provided resource version does not match');
       }

@@ -1,5 +1,6 @@
-// Finds the address at which others in the cluster reach this server: the advertised one, else the one it listens on, else one of this
-// machine. Used by kubernetes-service.ts. Source: apiserver server/options (DefaultAdvertiseAddress), apimachinery net.ChooseHostInterface.
+// Finds the address at which others in the cluster reach this server: the advertised one, or else the one it listens on, or else one of
+// this machine. Used by kubernetes-service.ts. Source: apiserver server/options (DefaultAdvertiseAddress), apimachinery
+// net.ChooseHostInterface.
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { ServerAddress } from '../server-address.ts';

@@ -38,7 +38,7 @@ export async function reconcileEndpoints(client: ResourceClient, wanted: WantedE
   await reconcileSlice(client, subsets);
 }
 
-/** Returns one subset with all servers, or none without servers. Everything else in the subset stays. */
+/** Returns one subset with all servers, or none without servers. All other parts of the subset are kept. */
 function subsetsFor(
   present: readonly EndpointSubset[],
   { addresses, port, ownsPort }: WantedEndpoints,

@@ -1,5 +1,5 @@
-// ServerLeases lists the running servers: addresses that each renews every few seconds. Used by kubernetes-service.ts. Source:
-// pkg/controlplane/reconcilers/lease.go, whose keys and objects these are, so that servers of both kinds see each other on one etcd.
+// ServerLeases lists the running servers. Each server renews its address every few seconds. Used by kubernetes-service.ts. Keys and objects
+// are those of pkg/controlplane/reconcilers/lease.go, so that servers of both kinds see each other on one etcd.
 import { type DeepReadonly, parseFieldSelector, parseLabelSelector, type UnstructuredObject } from '@kapstan/api';
 import { type ResourceCodecOptions, type ResourceDefinition, storageCodecOf } from '@kapstan/apiserver';
 import { defaultAttributes, type Engine, isStorageError, ObjectStore } from '@kapstan/storage';
@@ -8,12 +8,12 @@ export interface ServerLeases {
   /** Returns the addresses of all servers that renewed in time. */
   list(): Promise<readonly string[]>;
   renew(address: string): Promise<void>;
-  /** Returns false when there was none. */
+  /** Removes the address. Returns false when there was no lease. */
   release(address: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Leases of a server that does not share its store. They stay in memory, because nobody else reads them. */
+/** Leases of a server that does not share its store. They stay in memory, because no other server reads them. */
 export function ownLeases(): ServerLeases {
   const addresses = new Set<string>();
   return {
@@ -64,7 +64,8 @@ export function sharedLeases(options: SharedLeasesOptions): ServerLeases {
     renew: async (address) => {
       const renewed = (existing: UnstructuredObject | undefined): UnstructuredObject => ({
         ...(existing ?? { apiVersion: 'v1', kind: 'Endpoints' }),
-        // The generation changes at each renewal: an update without a change would not be written, and the key's time to live not extended.
+        // The generation changes at each renewal, because an update without a change would not be written, and the key's time to live would
+        // not be extended.
         metadata: { ...existing?.metadata, generation: (existing?.metadata?.generation ?? 0) + 1 },
         subsets: [{ addresses: [{ ip: address }] }],
       });

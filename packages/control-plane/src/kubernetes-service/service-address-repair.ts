@@ -25,7 +25,7 @@ import { isInServiceRange } from './service-ranges.ts';
 
 export interface ServiceAddressRepairOptions {
   readonly client: ResourceClient;
-  /** Such as "10.96.0.0/16". */
+  /** For example "10.96.0.0/16". */
   readonly ownRange: string;
   readonly clock: Clock;
   readonly logger: Logger;

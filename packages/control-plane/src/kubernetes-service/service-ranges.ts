@@ -1,10 +1,10 @@
-// Tells which addresses services may have, according to ServiceCIDRs. Used by service-address-repair.ts. Source: pkg/api/servicecidr
+// Decides which addresses services may have, according to ServiceCIDRs. Used by service-address-repair.ts. Source: pkg/api/servicecidr
 // ContainsIP.
 import { BlockList, isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
 
-/** The range of service addresses of a server that is given none. */
+/** The default range of service addresses. */
 export const defaultServiceRange = '10.96.0.0/16';
 
 /** `ownRange` counts while the ServiceCIDR "kubernetes" does not exist. */

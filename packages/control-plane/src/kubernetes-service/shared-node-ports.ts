@@ -1,5 +1,5 @@
-// The node ports in use, in a store that several servers share: one object with kube-apiserver's key and encoding, because one of
-// them may be a kube-apiserver. Used by resources.ts. Source: pkg/registry/core/service/allocator/storage.
+// The node ports in use, in a store that several servers share: one object with kube-apiserver's key and encoding, because one of the
+// servers may be a kube-apiserver. Used by resources.ts. Source: pkg/registry/core/service/allocator/storage.
 import type { UnstructuredObject } from '@kapstan/api';
 import { type ResourceCodecOptions, storageCodec } from '@kapstan/apiserver';
 import { kubernetesTypes, type NodePortRegistry, type RangeAllocation } from '@kapstan/kubernetes';

@@ -16,7 +16,7 @@ export interface AuthenticationFilePorts extends FollowedFilePorts {
 export type ApplyConfiguration = (configuration: AuthenticationConfiguration, timeoutMs: number) => Promise<void>;
 
 const pollMs = 60_000;
-/** How long new issuers may take to answer. */
+/** Time limit for new issuers to answer. */
 const applyMs = 60_000;
 
 export class AuthenticationFile {
@@ -26,7 +26,7 @@ export class AuthenticationFile {
   readonly #file: FollowedFile;
   readonly #reader = new ConfigurationReader('authentication', parseAuthenticationConfiguration);
 
-  /** Rejects when the file cannot be read or is no configuration. */
+  /** Rejects when the file cannot be read or is not a configuration. */
   static async open({ path, ...ports }: AuthenticationFilePorts): Promise<AuthenticationFile> {
     const read = (): Promise<string> => readLimitedFile(path, maxConfigurationBytes);
     try {

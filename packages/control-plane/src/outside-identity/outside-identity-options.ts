@@ -1,18 +1,18 @@
-// OutsideIdentityOptions: who vouches for users that this server does not know itself. Read by outside-identity.ts; made of flags
-// by flags/identity-flags.ts.
+// OutsideIdentityOptions: the identity providers for users that this server does not know itself. Read by outside-identity.ts;
+// flags/identity-flags.ts makes them from flags.
 
-/** Users that others know: issuers, a webhook, a proxy in front. */
+/** The parties that vouch for users from outside: token issuers, a webhook, or a proxy in front of this server. */
 export interface OutsideIdentityOptions {
   /**
    * Path of an AuthenticationConfiguration of apiserver.config.k8s.io: issuers of JSON Web Tokens, and where requests may be anonymous. It
    * is read again once a minute; a file with errors is logged and the old one stays. Excludes `oidc`. Default: no issuers.
    */
   readonly configFile?: string | undefined;
-  /** True = the configuration file may not say who may be anonymous, because the caller does. Default false. */
+  /** True = the configuration file may not decide about anonymous requests, because the caller does. Default false. */
   readonly isAnonymousDecided?: boolean | undefined;
   /** One OpenID Connect issuer. Excludes `configFile`. Default none. */
   readonly oidc?: OidcOptions | undefined;
-  /** A webhook that is asked about bearer tokens that nobody else knows. Default none. */
+  /** A webhook for bearer tokens that no other authenticator knows. Default none. */
   readonly tokenWebhook?: TokenWebhookSettings | undefined;
 }
 
@@ -22,11 +22,11 @@ export interface OidcOptions {
   readonly issuerUrl: string;
   /** The audience of its tokens. */
   readonly clientId: string;
-  /** PEM of the authorities that sign its certificate. Default: those of the system. */
+  /** PEM of the authorities that sign its certificate. Default: the system's authorities. */
   readonly ca?: string | undefined;
   /** Default "sub". */
   readonly usernameClaim?: string | undefined;
-  /** "-" = none. Default: none for the claim "email", else the URL of the issuer and "#". */
+  /** "-" = none. Default: none for the claim "email", otherwise the URL of the issuer and "#". */
   readonly usernamePrefix?: string | undefined;
   /** Default: no groups. */
   readonly groupsClaim?: string | undefined;
@@ -40,10 +40,10 @@ export interface OidcOptions {
 
 /** The webhook of `--authentication-token-webhook-config-file`. */
 export interface TokenWebhookSettings {
-  /** Path of a kubeconfig whose current context says where the webhook is, and how this server proves itself. */
+  /** Path of a kubeconfig whose current context gives the webhook's address, and the identity of this server. */
   readonly kubeconfig: string;
   /** Version of the reviews. Default v1beta1, as in kube-apiserver. */
   readonly version?: string | undefined;
-  /** How long its answers count, in milliseconds. Default 120 000. */
+  /** Time for which the webhook's answers are cached, in milliseconds. Default 120 000. */
   readonly cacheTtlMs?: number | undefined;
 }

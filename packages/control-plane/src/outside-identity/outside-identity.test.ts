@@ -87,7 +87,7 @@ function token(claims: object = {}): Promise<string> {
   return signedToken({ iss: issuer.url, aud: 'kapstan', sub: 'jane', exp: 4_102_444_800, ...claims }, key);
 }
 
-/** Asks until the issuer has told its keys. */
+/** Asks until the issuer has published its keys. */
 async function whenKnown(known: string): Promise<void> {
   while (JSON.stringify(await review(known)).includes('not initialized')) await nextTurn();
 }
@@ -225,7 +225,7 @@ describe('the configuration file', () => {
     const result = await first?.authenticateToken(text, ['api']);
     return result?.type === 'accepted' ? result.user.name : (result?.type ?? '');
   };
-  /** Lets the file be read and the sockets deliver. */
+  /** Waits while the file is read and the sockets deliver. */
   const until = async (condition: () => boolean): Promise<void> => {
     while (!condition()) await nextTurn();
   };

@@ -1,5 +1,5 @@
-// OutsideIdentity holds the authenticators of users that others vouch for: issuers of JSON Web Tokens, and a webhook. Opened by
-// control-plane.ts, asked by access-control.ts. Source: options/authentication.go (ToAuthenticationConfig).
+// OutsideIdentity holds the authenticators for users of outside identity providers: issuers of JSON Web Tokens, and a webhook. Opened by
+// control-plane.ts, used by access-control.ts. Source: options/authentication.go (ToAuthenticationConfig).
 import type { Clock, Logger } from '@kapstan/api';
 import { formatMetrics } from '@kapstan/api/internal';
 import {
@@ -18,7 +18,7 @@ import { AuthenticationFile } from './authentication-file.ts';
 import type { OidcOptions, OutsideIdentityOptions, TokenWebhookSettings } from './outside-identity-options.ts';
 
 export interface OutsideIdentityPorts {
-  /** Issuers of tokens of service accounts, which are this server's own. */
+  /** Issuers of service account tokens, which belong to this server. */
   readonly ownIssuers: readonly string[];
   readonly apiAudiences: readonly string[];
   /** The name of this server, which metrics show as a hash. */
@@ -27,14 +27,14 @@ export interface OutsideIdentityPorts {
   readonly logger: Logger;
 }
 
-/** How long an accepted token counts, whoever vouches for it. Source: NewBuiltInAuthenticationOptions. */
+/** Time for which an accepted token is cached, whoever issued it. Source: NewBuiltInAuthenticationOptions. */
 const acceptedMs = 10_000;
 const defaultTtlMs = 120_000;
 
 export class OutsideIdentity {
-  /** Asked in this order, after those of the server itself. */
+  /** Authenticators that are asked in this order, after the server's own. */
   readonly authenticators: readonly TokenAuthenticator[];
-  /** What the configuration file says of anonymous requests; undefined = nothing. */
+  /** Setting of the configuration file for anonymous requests; undefined = none. */
   readonly anonymous: AnonymousConfiguration | undefined;
   readonly #jwt: JwtAuthenticators;
   readonly #file: AuthenticationFile | undefined;
@@ -143,7 +143,7 @@ async function openWebhook(
   return { pool, authenticator };
 }
 
-/** Returns the configuration that the flags of one issuer stand for. */
+/** Returns the configuration that the flags of one issuer express. */
 function configurationOf(oidc: OidcOptions): AuthenticationConfiguration {
   const { issuerUrl, clientId, ca = '', usernameClaim = 'sub', groupsClaim = '', groupsPrefix = '' } = oidc;
   const rules = [...(oidc.requiredClaims ?? [])].map(([claim, requiredValue]) => ({ claim, requiredValue }));

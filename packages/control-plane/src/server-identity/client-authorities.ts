@@ -1,5 +1,5 @@
-// The config map extension-apiserver-authentication says whom this server believes: the authorities that sign client certificates, and
-// the front proxies that may say in headers who asks. Other API servers and controllers read it. Used by server-identity.ts. Source:
+// The config map extension-apiserver-authentication names the authorities that sign client certificates, and the front proxies that may
+// name users in headers. Other API servers and controllers read it. Used by server-identity.ts. Source:
 // pkg/controlplane/controller/clusterauthenticationtrust.
 import { X509Certificate } from 'node:crypto';
 import { type Clock, deepCopy, isAlreadyExists, isNotFound, parseTime, type ResourceClient } from '@kapstan/api';
@@ -14,7 +14,10 @@ export interface TrustedClients {
   readonly frontProxies: RequestHeaderOptions | undefined;
 }
 
-/** Adds what this server trusts to what other servers have stored, and drops expired certificates. Rejects on a conflict; the caller retries. */
+/**
+ * Adds the authorities that this server trusts to those that other servers have stored, and drops expired certificates. Rejects on a
+ * conflict; the caller retries.
+ */
 export async function keepClientAuthorities(client: ResourceClient, own: TrustedClients, clock: Clock): Promise<void> {
   const present = await client.get(ConfigMap, target).catch((error: unknown) => {
     if (!isNotFound(error)) throw error;
@@ -55,7 +58,7 @@ function combinedData(present: Data, { clientAuthorities, frontProxies }: Truste
   };
 }
 
-/** Returns each entry once, as JSON. A text that is no list of strings, which others may have written, is left out. */
+/** Returns each entry once, as JSON. Text that is not a list of strings, which others may have written, is left out. */
 function combinedList(present: string | undefined, own: readonly string[]): string {
   return JSON.stringify([...new Set([...readList(present), ...own])]);
 }

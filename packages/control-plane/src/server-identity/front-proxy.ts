@@ -1,5 +1,5 @@
-// Whom this server believes when headers say who asks, and how its own proxy proves itself to other API servers. The given files
-// count, and what this server has made where none are given. Source: kube-apiserver's --requestheader-* and --proxy-client-*.
+// The trusted front proxies, and the certificate of this server's own proxy for other API servers. Given files are used, otherwise
+// certificates that this server has made. Source: kube-apiserver's --requestheader-* and --proxy-client-*.
 import { X509Certificate } from 'node:crypto';
 import type { RequestHeaderOptions } from '@kapstan/apiserver';
 import type { KeyPair } from '@kapstan/controller/certificates';
@@ -8,13 +8,15 @@ import type { GivenCertificates } from '../certificates/followed-certificates.ts
 import { StartError } from '../start-error.ts';
 
 export interface FrontProxyOptions extends Omit<RequestHeaderOptions, 'clientCa'> {
-  /** Certificates of the authorities that sign those of front proxies, in PEM. Default: an authority that this server makes. */
+  /**
+   * Certificates of the authorities that sign certificates of front proxies, in PEM. Default: an authority that this server makes.
+   */
   readonly clientCa?: string | undefined;
   /** Certificate that this server shows to other API servers. Default: one that this server makes. */
   readonly client?: KeyPair | undefined;
 }
 
-/** Returns the options with what their files hold now. */
+/** Returns the options with the current contents of their files. */
 export function withCertificates(
   options: FrontProxyOptions,
   { frontProxyCa: clientCa, proxyClient: client }: GivenCertificates,
@@ -27,7 +29,7 @@ export function proxyCertificate(given: FrontProxyOptions, made: FrontProxy): Ke
   return given.client ?? made.client;
 }
 
-/** Returns whom to believe; undefined = nobody, because only a proxy certificate of unknown authority was given. */
+/** Returns the trusted proxies; undefined = none, because only a proxy certificate of unknown authority was given. */
 export function frontProxies(given: FrontProxyOptions, made: FrontProxy): RequestHeaderOptions | undefined {
   const { clientCa, client, allowedNames = [], ...headers } = given;
   const ownCa = client === undefined ? [made.caCert] : [];
@@ -41,8 +43,8 @@ export function frontProxies(given: FrontProxyOptions, made: FrontProxy): Reques
 }
 
 /**
- * Throws a StartError when an authority signs certificates of clients and of front proxies, and any name of the latter is believed: each
- * client could then name itself anybody. Source: BuiltInAuthenticationOptions.Validate.
+ * Throws a StartError when an authority signs certificates of clients and of front proxies, and any proxy name is accepted, because each
+ * client could then act as anybody. Source: BuiltInAuthenticationOptions.Validate.
  */
 export function refuseSharedAuthority(
   { clientCa = '', allowedNames = [] }: FrontProxyOptions,

@@ -19,7 +19,7 @@ export interface IdentityLeaseOptions {
   readonly clock: Clock;
 }
 
-/** Returns the name of a server: that of its Lease. */
+/** Returns the name of a server, which is the name of its Lease. */
 export function serverName({ hostname, port }: Pick<IdentityLeaseOptions, 'hostname' | 'port'>): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([hostname, component, port]))
@@ -38,7 +38,7 @@ export class IdentityLease {
     this.#holder = `${this.#name}_${randomUUID()}`;
   }
 
-  /** Renews the lease; creates it when it is missing, also when somebody has deleted it. */
+  /** Renews the lease; creates it when it is missing, even after somebody has deleted it. */
   async renew(): Promise<void> {
     const { client } = this.#options;
     const present = await client.get(Lease, { namespace, name: this.#name }).catch(unlessNotFound);

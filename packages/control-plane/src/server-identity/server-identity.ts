@@ -1,6 +1,6 @@
-// ServerIdentity keeps the objects in kube-system that describe this server: a Lease that shows that it runs, the authorities of its
-// clients, and the day since which legacy tokens are tracked. It also keeps the initial namespaces. Started and ended by
-// control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
+// ServerIdentity keeps the objects in kube-system that describe this server: a Lease that shows that it is running, the authorities of its
+// clients, and the day since which legacy tokens are tracked. It also keeps the initial namespaces. Started and ended by control-plane.ts.
+// Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
 import { keepFirstNamespaces } from '../first-objects.ts';
 import { repeatEvery } from '../repeat-every.ts';
@@ -13,7 +13,7 @@ export interface ServerIdentityOptions {
   /** Name of the machine. */
   readonly hostname: string;
   readonly port: number;
-  /** Returns whom this server believes now. */
+  /** Returns the authorities and proxies that this server trusts now. */
   readonly trusted: () => TrustedClients;
   /** False: no Lease shows that this server is running. */
   readonly hasLease: boolean;
@@ -28,7 +28,7 @@ interface Kept {
   readonly keep: () => Promise<void>;
 }
 
-/** How long a stop waits for the store, in milliseconds. Source: component-helpers lease shutdownTimeout. */
+/** Maximum wait of a stop for the store, in milliseconds. Source: component-helpers lease shutdownTimeout. */
 const leaveTimeoutMs = 10_000;
 
 const authorities = 'client authorities';
@@ -53,7 +53,7 @@ export class ServerIdentity {
     this.#running = Promise.all(all.map((kept) => this.#run(kept)));
   }
 
-  /** Publishes at once what this server believes now. Never rejects. */
+  /** Publishes at once the authorities and proxies that this server trusts now. Never rejects. */
   publishTrusted(): Promise<void> {
     return this.#told(authorities, () => this.#keepAuthorities());
   }

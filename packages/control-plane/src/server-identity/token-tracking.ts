@@ -1,5 +1,5 @@
-// Keeps the config map that says since when uses of service account tokens in Secrets are recorded; kube-controller-manager
-// removes no such token used before. Used by server-identity.ts. Source: pkg/controlplane/controller/legacytokentracking.
+// Keeps the config map with the date since which uses of service account tokens in Secrets are recorded; kube-controller-manager removes no
+// such token that was used earlier. Used by server-identity.ts. Source: pkg/controlplane/controller/legacytokentracking.
 import {
   type Clock,
   deepCopy,
@@ -14,7 +14,7 @@ import { ConfigMap } from '@kapstan/kinds/core/v1';
 const target = { namespace: 'kube-system', name: 'kube-apiserver-legacy-service-account-token-tracking' };
 const date = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Creates the config map when it is missing. A valid date stays; anything else becomes today's. */
+/** Creates the config map when it is missing. A valid date is kept; anything else is replaced by today's. */
 export async function keepTokenTracking(client: ResourceClient, clock: Clock): Promise<void> {
   const since = formatTime(clock.now()).slice(0, 'yyyy-mm-dd'.length);
   const present = await client.get(ConfigMap, target).catch((error: unknown) => {

@@ -8,7 +8,7 @@ import type { SupervisedLoop } from '../control-loops/supervised-loop.ts';
 
 const maxInformers = 200;
 
-/** Converts monotonic times to those of the wall clock. */
+/** Converts monotonic times to wall clock times. */
 export interface InspectionTimes {
   readonly nowMs: number;
   wall(monotonicMs: number): number;
@@ -44,7 +44,7 @@ function queueSection({ name, queue, runs, failures, oldestStartMs }: QueueActiv
   return section;
 }
 
-/** The size of the objects is left out: they are those of the watch caches, whose sections have it. */
+/** The size of the objects is left out, because they belong to the watch caches, whose sections show it. */
 export function loopInformers({ informers }: InspectedLoops, times: InspectionTimes): Some<InformerSection> {
   const all = [...informers];
   const items = all.slice(0, maxInformers).map(({ resource, isMetadataOnly, informer }): InformerSection => {

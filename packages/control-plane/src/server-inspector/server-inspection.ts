@@ -29,7 +29,7 @@ const limit = 20;
 const maxCaches = 100;
 const storeFreshMs = 5000;
 
-/** What is known only once the server listens. */
+/** Facts that are known only once the server listens. */
 export interface InspectedServer {
   openWatches(): Iterable<OpenWatch>;
   readonly endedWatches: number;
@@ -54,7 +54,7 @@ export class ServerInspection implements Inspection {
       this.#page('RequestList', query, [...this.#options.requests.underWay.values()].map(this.#item)),
   };
   readonly #options: ServerInspectionOptions;
-  /** Added to monotonic times it gives those of the wall clock, as it was at the start. */
+  /** Offset from monotonic times to wall clock times, as measured at the start. */
   readonly #epochMs: number;
   #stores: readonly StoreSection[] = [];
   #storesAtMs = Number.NEGATIVE_INFINITY;
@@ -159,7 +159,10 @@ export class ServerInspection implements Inspection {
     steps: steps.map(({ step, durationMs: ms }) => ({ step, durationMs: rounded(ms) })),
   });
 
-  /** The numbers of a store may cost a request to etcd, so they are read at times. A store that does not answer keeps the last ones. */
+  /**
+   * The numbers of a store may cost a request to etcd, so they are read only from time to time. For a store that does not answer, the last
+   * ones are kept.
+   */
   async #readStores(): Promise<void> {
     const { clock, engines } = this.#options;
     if (clock.monotonicNow() - this.#storesAtMs < storeFreshMs) return;

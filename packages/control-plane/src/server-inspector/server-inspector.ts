@@ -56,7 +56,7 @@ export class ServerInspector {
     this.#server = server;
   }
 
-  /** Listens at 127.0.0.1 and returns what a browser opens. Rejects with a StartError when it cannot. */
+  /** Listens at 127.0.0.1 and returns the URL for a browser. Rejects with a StartError when it cannot. */
   async listen(port: number): Promise<string> {
     const token = randomBytes(24).toString('base64url');
     const listener = await startingWith('inspect', () =>

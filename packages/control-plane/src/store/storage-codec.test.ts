@@ -272,7 +272,7 @@ const clock = {
   setTimer: () => () => undefined,
   setBackgroundTimer: () => () => undefined,
 };
-/** In a store of their own, so that the one under test holds nothing but its case. */
+/** The stack has its own store, so that the one under test holds nothing but its case. */
 let addresses: ResourceStack | undefined;
 const definitions = [
   ...builtinResources({
@@ -315,7 +315,7 @@ describe('what is in the store', () => {
   });
 });
 
-/** Everything in a store after an object was created. */
+/** Returns everything in a store after an object was created. */
 async function stored(
   definition: ResourceDefinition,
   request: UnstructuredObject,

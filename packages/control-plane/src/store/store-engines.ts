@@ -1,4 +1,4 @@
-// StoreEngines: the stores of a control plane: one for all resources, and separate ones for some built-in resources
+// StoreEngines: the stores of a control plane, one for all resources and separate ones for some built-in resources
 // (`--etcd-servers-overrides`). Opened by control-plane.ts, used by resources.ts.
 import { join, resolve } from 'node:path';
 import type { Clock, GroupResource, Logger } from '@kapstan/api';
@@ -12,15 +12,15 @@ import { StartError, startingWith } from '../start-error.ts';
 
 export interface StoreEngines {
   readonly main: Engine;
-  /** Every engine once, the main one first. */
+  /** Every engine once, starting with the main one. */
   readonly all: readonly Engine[];
   /** Returns the engine that stores the objects of a resource. */
   engineFor(definition: Pick<ResourceDefinition, 'group' | 'resource' | 'isCustom'>): Engine;
 }
 
-/** A resource with its own etcd cluster. */
+/** A resource with a separate etcd cluster. */
 export interface EtcdOverride extends GroupResource {
-  /** Servers of that cluster; all other settings are those of the main one. */
+  /** Servers of that cluster; all other settings are the main cluster's. */
   readonly endpoints: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export interface StoreEnginesOptions {
 }
 
 /**
- * Opens the engines that the options name. `closers` receives a function that closes each, also when a later one fails to open. The caller
+ * Opens the engines that the options name. `closers` receives a function that closes each, even when a later one fails to open. The caller
  * still owns an engine that it passed in.
  */
 export async function openStoreEngines(
@@ -103,7 +103,7 @@ function openMain(options: StoreEnginesOptions, etcd: EtcdEngineOptions, ports: 
   return startingWith('etcd', () => openEtcd(etcd, { ...options, ...ports }));
 }
 
-/** After this time a log line says what the start is waiting for. */
+/** Time after which a log line names what the start is waiting for. */
 const sayWaitingMs = 2_000;
 
 async function openEtcd(

@@ -39,7 +39,7 @@ export function storePages(options: StorePagesOptions): Page[] {
   ];
 }
 
-/** Returns the stats of the main store; `overrides` holds those of the others, if there are any. */
+/** Returns the stats of the main store; `overrides` holds those of the other stores, if there are any. */
 async function statsOfAll({ all: [main, ...others] }: StoreEngines): Promise<unknown> {
   const stats = await Promise.all([main, ...others].map((engine) => statsOf(engine as Engine)));
   const [first, ...overrides] = stats;
@@ -53,7 +53,7 @@ export async function statsOf(engine: Engine): Promise<object> {
   return { revision, compactRevision: engine.compactRevision(), fileBytes };
 }
 
-/** Compacts all stores to their current revisions; returns that of the main one. */
+/** Compacts all stores to their current revisions; returns the revision of the main one. */
 async function compact({ engines, forgetBefore }: StorePagesOptions): Promise<{ readonly revision: Revision }> {
   const compacted = engines.all.map(async (engine) => {
     const revision = await compactOne(engine);
@@ -92,7 +92,7 @@ async function backup(engine: LmdbEngine, { workDir }: StorePagesOptions, signal
     await engine.backup(directory).catch(refuseForSpace);
     const copy = await open(join(directory, dataFileName));
     const pieces = copy.createReadStream({ highWaterMark: 1_048_576, signal });
-    // When the client leaves before the first piece, nobody listens for the stream's error.
+    // When the client leaves before the first piece, the stream's error has no other listener.
     return pieces.on('error', () => undefined);
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -103,7 +103,7 @@ function refuseForSpace(error: unknown): never {
   const isFull = isStorageError(error, 'Full') || (error as NodeJS.ErrnoException).code === 'ENOSPC';
   if (!isFull) throw error;
   throw insufficientStorage(
-    'not enough disk space for the copy that the server makes beside its store before sending it; free some space, or stop the server and back up its data directory',
+    'not enough disk space for the copy that the server makes next to its store before sending it; free some space, or stop the server and back up its data directory',
   );
 }
 

@@ -15,13 +15,13 @@ export interface StorePollsOptions {
   readonly sizePeriodMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** In [0, 1). Default Math.random. */
+  /** Returns a random number in [0, 1). Default Math.random. */
   readonly random?: () => number;
 }
 
 /** Source: registry.Store startObservingCount. */
 const countJitter = 1.2;
-/** Counts older than this say nothing any more. Source: staleTolerationThreshold. */
+/** Age from which counts are no longer meaningful. Source: staleTolerationThreshold. */
 const staleMs = 180_000;
 
 export class StorePolls {

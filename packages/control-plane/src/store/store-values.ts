@@ -27,7 +27,7 @@ export class ValueReader {
     );
   }
 
-  /** Throws when no server could read the value. Ignores keys outside the prefix, which belong to somebody else. */
+  /** Throws when no server could read the value. Ignores keys outside the prefix, which belong to others. */
   read(key: string, value: Uint8Array): void {
     if (!key.startsWith(this.#prefix)) return;
     if (encryptedMark.compare(value, 0, encryptedMark.length) === 0) this.encrypted += 1;

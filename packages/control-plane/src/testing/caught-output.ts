@@ -1,4 +1,4 @@
-// catchOutput captures what a command prints in a test. Used by the tests of the command.
+// catchOutput captures the output of a command in a test. Used by the tests of the command.
 import { type MockInstance, vi } from 'vitest';
 
 /** Passes each text written to the stream to `onText`, until `vi.restoreAllMocks` or `mockRestore` of the result. */

@@ -4,7 +4,7 @@ import type { ControlPlane } from '../control-plane-options.ts';
 
 export interface Answer {
   readonly code: number;
-  /** The parsed answer; its text when it is no JSON. */
+  /** The parsed answer, or its text when it is not JSON. */
   readonly body: unknown;
 }
 

@@ -1,4 +1,4 @@
-// The engines of a server whose objects are all in one store.
+// The engines of a server that keeps all objects in one store.
 import type { Engine } from '@kapstan/storage';
 import type { StoreEngines } from '../store/store-engines.ts';
 

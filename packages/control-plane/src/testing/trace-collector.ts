@@ -1,4 +1,4 @@
-// A collector of traces for tests: a gRPC server on a real socket that decodes what it gets.
+// A collector of traces for tests: a gRPC server on a real socket that decodes the received spans.
 import { fileURLToPath } from 'node:url';
 import {
   Server,
@@ -75,7 +75,7 @@ export class TraceCollector {
     this.#server = server;
   }
 
-  /** Resolves when a span of that name has come. */
+  /** Resolves when a span of that name has arrived. */
   async whenCollected(name: string): Promise<CollectedSpan> {
     for (;;) {
       const span = this.spans.find((candidate) => candidate.name === name);

@@ -50,7 +50,7 @@ afterEach(async () => {
 
 const spanProcessors = () => [new SimpleSpanProcessor(exporter)];
 
-/** Without registration: there is no context manager and no propagator. */
+/** Without registration, there is no context manager and no propagator. */
 const unregistered = () => ({ api, tracerProvider: new BasicTracerProvider({ spanProcessors: spanProcessors() }) });
 
 function registered(): ManagerTracing {
@@ -345,7 +345,7 @@ describe('links from a change to the reconcile that it causes', () => {
 describe('without a tracer provider', () => {
   it('nothing is traced, and the program works as it does without the option', async () => {
     await manage([copier()], plane.client, { api });
-    // Whoever registers later is too late.
+    // A later registration comes too late.
     registered();
     await plane.client.create(ConfigMap, configMap('a'));
     await until(isCopied(plane.client));

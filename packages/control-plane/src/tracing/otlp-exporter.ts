@@ -17,7 +17,7 @@ import type { FinishedSpan, SpanEvent, SpanKind, SpanValue } from '@kapstan/apis
 export interface OtlpExporterOptions {
   /** "host:port", or a target of gRPC such as "dns:///host:port" or "unix:///path". */
   readonly endpoint: string;
-  /** What all spans tell of this process. */
+  /** Attributes of this process that all spans carry. */
   readonly resource: Readonly<Record<string, string>>;
   readonly clock: Clock;
 }
@@ -173,6 +173,6 @@ function loadMethod(): ExportMethod {
   ];
   const method = (service as ServiceDefinition).Export;
   if (method === undefined) throw new TypeError('otlp-trace.proto lacks Export');
-  // The cast relies on the shapes declared above; the tests decode what is sent.
+  // The cast relies on the types declared above; the tests decode the sent bytes.
   return method as never;
 }

@@ -1,6 +1,6 @@
-// SpanBatches gathers the spans that have ended and gives them to an exporter in the background. It never holds up a
+// SpanBatches gathers the spans that have ended and gives them to an exporter in the background. It never delays a
 // request and never grows beyond its limit. Made by tracing.ts. Source: go.opentelemetry.io/otel/sdk/trace
-// BatchSpanProcessor, whose limits these are.
+// BatchSpanProcessor, which has the same limits.
 
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { messageOf } from '@kapstan/api/internal';
@@ -20,7 +20,7 @@ export interface SpanBatchesOptions {
 /** Further spans are dropped. */
 const maxWaiting = 2048;
 const maxBatch = 512;
-/** Time that a span waits for others of its batch. */
+/** Time for which a span waits for others of its batch. */
 const maxWaitMs = 5_000;
 /** Time that the end of the server waits for the remaining spans. */
 const closeTimeoutMs = 5_000;
@@ -47,7 +47,7 @@ export class SpanBatches implements SpanSink {
     else this.#cancelWait ??= this.#options.clock.setTimer(() => this.#flush(), maxWaitMs);
   }
 
-  /** Sends what waits, as long as the time lasts, and closes the exporter. */
+  /** Sends the waiting spans while the time lasts, and closes the exporter. */
   async close(): Promise<void> {
     const { clock, exporter } = this.#options;
     this.#isClosed = true;

@@ -344,7 +344,7 @@ describe('a collector', () => {
       close: () => undefined,
     };
     const batches = new SpanBatches({ exporter, clock, logger: counting });
-    // The first 512 leave at once, 2,048 wait behind them, and for the last three there is no room.
+    // The first 512 are sent at once, 2,048 wait behind them, and there is no room for the last three.
     for (let count = 0; count < 512 + 2048 + 3; count++) batches.add(span('a'));
     await clock.advance(5000);
     isUp = true;

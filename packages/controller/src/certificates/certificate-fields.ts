@@ -37,7 +37,7 @@ const ids = {
 const leafUsage = { bits: 0x80, unusedBits: 7 };
 /** Digital signature, signing certificates, signing revocation lists. */
 const authorityUsage = { bits: 0x86, unusedBits: 1 };
-/** From this year on times have four digits for the year, RFC 5280 section 4.1.2.5. */
+/** From this year on, times have four digits for the year, RFC 5280 section 4.1.2.5. */
 const firstLongYear = 2050;
 
 export const sequence = (...value: AsnType[]): Sequence => new Sequence({ value });
@@ -52,7 +52,7 @@ export function encoded(der: Uint8Array): AsnType {
 export const bitString = (bytes: Uint8Array, unusedBits = 0): BitString =>
   new BitString({ valueHex: bytes, unusedBits });
 
-/** The most significant bit of the number has to be clear: it is the sign. */
+/** The most significant bit of the number must be clear, because it is the sign. */
 export const integer = (bytes: Uint8Array): Integer => new Integer({ valueHex: bytes });
 
 export const signatureAlgorithm = (): Sequence => sequence(new ObjectIdentifier({ value: ids.ecdsaWithSha256 }));
@@ -74,7 +74,7 @@ export function time(ms: number): AsnType {
 export const tagged = (tagNumber: number, value: AsnType): Constructed =>
   new Constructed({ idBlock: { tagClass: 3, tagNumber }, value: [value] });
 
-/** Returns the extensions of an authority: that it may sign certificates, and the identifier of its key. */
+/** Returns the extensions of an authority: the right to sign certificates, and the identifier of its key. */
 export function authorityExtensions(keyId: Uint8Array): readonly Sequence[] {
   return [
     extension(ids.basicConstraints, sequence(new Bool({ value: true })), true),
@@ -120,10 +120,10 @@ function implicit(tagNumber: number, bytes: Uint8Array): Primitive {
   return new Primitive({ idBlock: { tagClass: 3, tagNumber }, valueHex: bytes });
 }
 
-/** Returns 4 or 16 bytes. Throws TypeError for what is no address. */
+/** Returns 4 or 16 bytes. Throws TypeError for text that is not an address. */
 function addressBytes(host: string): Uint8Array {
   if (!host.includes(':')) return Uint8Array.from(host.split('.'), Number);
-  // URL writes each group in hexadecimal, also where the address ends like one of IPv4.
+  // URL writes each group in hexadecimal, even if the address ends like an IPv4 address.
   const [head = '', tail] = new URL(`https://[${host}]`).hostname.slice(1, -1).split('::');
   const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
   const last = groups(tail ?? '');

@@ -1,4 +1,4 @@
-// Issues X.509 certificates: asn1js encodes them, node:crypto makes the keys and signs. Everybody imports it lazily, because few programs
+// Issues X.509 certificates: asn1js encodes them, node:crypto makes the keys and signs. It is always imported lazily, because few programs
 // need it.
 import {
   createHash,
@@ -92,7 +92,7 @@ async function createAuthority(options: AuthorityOptions): Promise<Authority> {
   return { pair: { cert: certificate(fields), key: keyText(key) }, name, key };
 }
 
-/** Throws for what is no certificate, and for a key other than P-256. */
+/** Throws for text that is not a certificate, and for keys other than P-256. */
 function importAuthority(pair: KeyPair): Authority {
   const key = createPrivateKey(pair.key);
   if (key.asymmetricKeyDetails?.namedCurve !== curve)

@@ -10,7 +10,7 @@ export async function createIssuer(
   existing: KeyPair | undefined,
   options: AuthorityOptions,
 ): Promise<CertificateIssuer> {
-  // Imported here, because the library adds 200 ms to a start and is needed only when something is issued.
+  // The module is imported here, because its library adds 200 ms to a start and is needed only when something is issued.
   const issuer = await import('./certificate-issuer.ts');
   return issuer.createIssuer(existing, options);
 }

@@ -7,8 +7,8 @@ export interface KeyPair {
 }
 
 /**
- * A certificate is valid from so long before it is issued, because one that is valid from now on would fail on a client
- * whose clock is slightly behind.
+ * Time by which a certificate is valid before it is issued, because otherwise it would fail on a client whose clock is
+ * slightly behind.
  */
 export const clockSkewMs: number = 5 * 60_000;
 

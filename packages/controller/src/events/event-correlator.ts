@@ -39,9 +39,9 @@ export interface InvolvedObject {
   readonly fieldPath?: string;
 }
 
-/** The write that an event leads to. */
+/** The write that results from an event. */
 export type CorrelatedEvent =
-  /** Over the limit: write nothing. */
+  /** The limit is exceeded, so nothing is written. */
   | { readonly type: 'skip' }
   | {
       readonly type: 'create';
@@ -74,7 +74,7 @@ export interface EventCorrelatorOptions {
   readonly maxSimilar?: number;
   /** Pause after which similar events are counted from one again, in milliseconds. Default 600 000. */
   readonly similarWindowMs?: number;
-  /** Events of one spam key that pass at once. At least 1. Default 25. */
+  /** Number of events of one spam key that pass at once. At least 1. Default 25. */
   readonly spamBurst?: number;
   /** Further events per second beyond the burst. Above 0. Default 1/300. */
   readonly spamPerSecond?: number;
@@ -100,7 +100,7 @@ const optionTable: OptionTable<EventCorrelatorOptions> = {
   cacheSize: optional(requireNotNegative),
   maxSimilar: optional(requireNotNegative),
   similarWindowMs: optional(requireNotNegative),
-  // The bucket looks at these two.
+  // Checked by the bucket.
   spamBurst: checkedElsewhere,
   spamPerSecond: checkedElsewhere,
   spamKey: requireFunction,
@@ -137,7 +137,7 @@ export class EventCorrelator {
     this.#buckets = new LruMap(this.#options.cacheSize);
   }
 
-  /** Counts an event and returns what to write for it. The counts change even when it is skipped. */
+  /** Counts an event and returns the write that it causes. The counts change even when it is skipped. */
   correlate(draft: EventDraft): CorrelatedEvent {
     const { message, key } = this.#aggregate(draft);
     const counted = this.#count(key, draft.recordedAtMs);

@@ -45,10 +45,10 @@ export interface EventRecorderOptions {
   readonly correlator?: EventCorrelator;
 }
 
-/** What an Event says. */
+/** The content of an Event, without its object. */
 export interface EventMessage {
   readonly type: 'Normal' | 'Warning';
-  /** One word in CamelCase. */
+  /** The reason, as one word in CamelCase. */
   readonly reason: string;
   readonly message: string;
   /** Annotations of the Event. */
@@ -91,14 +91,14 @@ export class EventRecorder {
   readonly #correlator: EventCorrelator;
   readonly #queue: EventDraft[] = [];
   readonly #stop = new AbortController();
-  // Invariant: set and cleared in the turns in which sending begins and ends; events recorded meanwhile are sent too.
+  // Invariant: it changes in the turns in which sending begins and ends; events recorded meanwhile are sent too.
   #isSending = false;
   #sending: Promise<void> = Promise.resolve();
   #dropped = 0;
   /** Dropped events that no line has reported yet. */
   #untold = 0;
   #cancelDropLine: CancelTimer | undefined;
-  /** Aborts the pauses before retries: what fails from then on is given up. */
+  /** Aborts the pauses before retries; a write that fails from then on is given up. */
   readonly #hurry = new AbortController();
   #unwritten = 0;
 
@@ -151,7 +151,7 @@ export class EventRecorder {
     await this.#sending;
   }
 
-  /** Does what {@link flush} does without the pauses before retries, because a program that ends has little time. */
+  /** Does what {@link flush} does, without the pauses before retries, because a program that ends has little time. */
   async drain(): Promise<void> {
     this.#hurry.abort();
     await this.#sending;
@@ -173,7 +173,10 @@ export class EventRecorder {
     if (events > 0) logger.warn('events were not written before the end', { component, events });
   }
 
-  /** Logs the first drop, then one line a minute with the number, because thousands of lines would say no more. */
+  /**
+   * Logs the first drop, then one line a minute with the number, because thousands of lines would give no more
+   * information.
+   */
   #drop(refuse: (problem: string) => void): void {
     this.#dropped++;
     if (this.#cancelDropLine !== undefined) {
@@ -226,7 +229,8 @@ export class EventRecorder {
   }
 
   async #send(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
-    // All attempts use the same event: one that was written although its answer was lost must not be written twice.
+    // All attempts use the same event, because one that was written although its answer was lost must not be written
+    // twice.
     const event = this.#newEvent(draft, correlated);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       try {
@@ -250,7 +254,7 @@ export class EventRecorder {
     this.#options.logger.error('Unable to write event (retry limit exceeded!)', fieldsOf(draft));
   }
 
-  /** Waits before the next attempt; returns false when there is to be none. */
+  /** Waits before the next attempt; returns false when there should be none. */
   async #pause(attempt: number): Promise<boolean> {
     const { clock, random } = this.#options;
     const pauseMs = attempt === 0 ? retryDelayMs * random() : retryDelayMs;
@@ -301,7 +305,7 @@ export class EventRecorder {
     };
   }
 
-  /** As in client-go: the object's name and nanoseconds; a UUID if that is no valid name. */
+  /** The name is as in client-go: the object's name and nanoseconds; a UUID if that is not a valid name. */
   #nameFor({ involvedObject, recordedAtMs }: EventDraft): string {
     const belowMs = BigInt(Math.floor(this.#options.random() * 1_000_000));
     const nanos = BigInt(Math.floor(recordedAtMs)) * 1_000_000n + belowMs;

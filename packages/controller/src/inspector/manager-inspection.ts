@@ -1,5 +1,5 @@
 // ManagerInspection makes the documents of a manager: informers, queues, keys with their runs, own writes, election. Every part is cut to
-// what is first in it, so its cost does not depend on how many objects there are. Loaded by manager-servers.ts when the inspector is on.
+// its first entries, so the cost does not depend on the number of objects. Loaded by manager-servers.ts when the inspector is on.
 
 import type { Clock } from '@kapstan/api';
 import { type ErrorText, isSecret } from '@kapstan/api/internal';
@@ -59,7 +59,7 @@ export class ManagerInspection implements Inspection {
   };
   readonly #options: ManagerInspectionOptions;
   readonly #sizes: ObjectSizes;
-  /** Added to monotonic times it gives those of the wall clock, as it was at the start. */
+  /** Offset from monotonic times to wall clock times, as measured at the start. */
   readonly #epochMs: number;
 
   constructor(options: ManagerInspectionOptions) {

@@ -3,7 +3,7 @@ import type { Clock, KubernetesObject } from '@kapstan/api';
 import type { SharedInformer } from '@kapstan/informers';
 
 const sampled = 8;
-/** Parts of objects that one estimate looks at: a large object counts as far as it was seen. */
+/** Maximum number of parts of objects that one estimate reads; a larger object counts only as far as it was read. */
 const maxParts = 2000;
 const freshMs = 10_000;
 
@@ -20,7 +20,7 @@ export class ObjectSizes {
     this.#clock = clock;
   }
 
-  /** Returns the estimated size of all objects as JSON, in bytes. The average is measured anew after 10 s. */
+  /** Returns the estimated size of all objects as JSON, in bytes. The average is measured again after 10 s. */
   of(informer: SharedInformer<KubernetesObject>): number {
     const { size } = informer.indexer;
     if (size === 0) return 0;

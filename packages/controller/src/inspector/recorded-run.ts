@@ -42,7 +42,7 @@ export function recordedClient(history: RunHistory, key: string, client: Resourc
   });
 }
 
-/** Returns an observer that tells both. */
+/** Returns an observer that passes everything to both. */
 export function bothObservers<K>(one: WorkQueueObserver<K>, other: WorkQueueObserver<K>): WorkQueueObserver<K> {
   return {
     added: (...told) => {

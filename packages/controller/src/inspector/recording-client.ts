@@ -1,5 +1,5 @@
-// RecordingClient records what a run writes: verb, kind, name and result, never a body. controller-runner.ts puts it under the client of a
-// run where the inspector is on.
+// RecordingClient records the writes of a run: verb, kind, name and result, never a body. controller-runner.ts puts it under the client of
+// a run when the inspector is on.
 import type {
   ApplyOptions,
   CallOptions,
@@ -26,7 +26,7 @@ type Target = { readonly namespace?: string | undefined; readonly name?: string 
 type Call = { readonly dryRun?: boolean | undefined; readonly subresource?: string | undefined } | undefined;
 
 export interface WriteRecorder {
-  /** Returns where the write is kept; undefined = nowhere. */
+  /** Returns the index of the kept write; undefined = the write is not kept. */
   begin(write: RunWrite): number | undefined;
   end(place: number, write: RunWrite): void;
   now(): number;

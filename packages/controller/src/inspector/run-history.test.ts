@@ -30,7 +30,7 @@ const object = changedObject(
   'owner',
 );
 
-/** Takes the next key, runs it and puts it back as the reconcile loop does. */
+/** Takes the next key, runs it and adds it again, like the reconcile loop. */
 async function runNext(error?: unknown, requeueAfterMs?: number): Promise<void> {
   const key = (await queue.get()) as string;
   const result = requeueAfterMs === undefined ? undefined : { requeueAfterMs };
@@ -134,7 +134,7 @@ describe('the history of runs', () => {
   });
 
   it('keeps what woke a run and what it wrote of the last run and of failed ones, of others the number', async () => {
-    // More than are kept of a failed run that is not the last.
+    // One run with more writes than are kept for a failed run that is not the last.
     const write = { verb: 'patch', kind: 'ConfigMap', name: 'a' } as never;
     for (const error of [undefined, new Error('no'), undefined]) {
       causes.wake('a', { type: 'trigger' });

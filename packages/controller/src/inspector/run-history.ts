@@ -1,5 +1,5 @@
-// RunHistory remembers the last runs of the keys of one controller: what woke them, what they wrote, how they ended. Exists only where
-// the inspector is on. Told by controller-sources.ts, the queue and controller-runner.ts; shown by manager-inspection.ts.
+// RunHistory remembers the last runs of the keys of one controller: their causes, writes and outcomes. It exists only when the inspector is
+// on. Filled by controller-sources.ts, the queue and controller-runner.ts; shown by manager-inspection.ts.
 import type { ErrorText } from '@kapstan/api/internal';
 import type { RunItem, RunWrite } from '@kapstan/inspector';
 import { isTerminalError, type ReconcileOutcome } from '../reconcile-loop.ts';
@@ -15,7 +15,7 @@ interface Writes {
   more: number;
 }
 
-/** A run, as it goes on. Times are of the wall clock. */
+/** A run, updated while it lasts. Times are of the wall clock. */
 export interface Run {
   readonly startedAt: number;
   readonly attempt: number;
@@ -48,7 +48,7 @@ export interface RunHistoryOptions {
 export class RunHistory {
   readonly #causes: WakeCauses;
   readonly errorText: ErrorText;
-  /** In the order in which the keys ran last. */
+  /** Keys in the order of their last runs. */
   readonly #keys = new Map<string, KeyHistory>();
   readonly #failing = new Map<string, KeyHistory>();
   #runs = 0;
@@ -59,12 +59,12 @@ export class RunHistory {
     this.errorText = errorText;
   }
 
-  /** Added to monotonic times it gives those of the wall clock, as it was at the start. */
+  /** Offset from monotonic times to wall clock times, as measured at the start. */
   get epochMs(): number {
     return this.#causes.epochMs;
   }
 
-  /** Runs that have ended, and those that failed. */
+  /** Numbers of runs that have ended, and of those that failed. */
   get counts(): { readonly runs: number; readonly failures: number } {
     return { runs: this.#runs, failures: this.#failures };
   }
@@ -73,7 +73,7 @@ export class RunHistory {
     return this.#keys;
   }
 
-  /** Keys whose last run failed; the one that has failed longest is first. */
+  /** Keys whose last run failed, starting with the one that has failed longest. */
   get failing(): ReadonlyMap<string, KeyHistory> {
     return this.#failing;
   }
@@ -109,13 +109,15 @@ export class RunHistory {
     return run;
   }
 
-  /** Records that a run ended, and how its key comes back by itself, if it does. Called before the key is put back. */
+  /**
+   * Records the end of a run, and how its key comes back by itself, if it does. Called before the key is added again.
+   */
   ended(key: string, run: Run, next: NextWake | undefined): void {
     run.durationMs = this.now() - run.startedAt;
     this.#causes.willWakeBy(key, next);
   }
 
-  /** Records the outcome that counts. */
+  /** Counts the outcome of a run, and notes it in the history of its key. */
   outcome(outcome: ReconcileOutcome): void {
     const { key } = outcome.request;
     const history = this.#keys.get(key);
@@ -143,7 +145,7 @@ export class RunHistory {
     this.#failing.delete(oldest.value);
   }
 
-  /** The wall clock, as it was at the start. */
+  /** Returns the wall clock time, based on the offset at the start. */
   now(): number {
     return this.#causes.now();
   }

@@ -1,5 +1,5 @@
-// WakeCauses remembers what woke the keys of one controller, from the wake until the run has ended. Exists where the inspector or traces are
-// on. Told by controller-sources.ts and the queue; read by run-history.ts and by tracing/run-tracer.ts.
+// WakeCauses remembers what woke the keys of one controller, from the wake until the run has ended. It exists only when the inspector or
+// traces are on. Filled by controller-sources.ts and the queue; read by run-history.ts and by tracing/run-tracer.ts.
 import type { Clock } from '@kapstan/api';
 import type { TraceLink } from '@kapstan/api/internal';
 import type { ChangedObject, WakeCause } from '@kapstan/inspector';
@@ -9,7 +9,7 @@ import type { WorkQueueObserver } from '../workqueue/index.ts';
 const maxKeys = 10_000;
 const maxCauses = 4;
 
-/** What woke a key before its next run. */
+/** The causes that woke a key before its next run. */
 export interface Causes {
   readonly items: WakeCause[];
   more: number;
@@ -18,32 +18,32 @@ export interface Causes {
 /** A key that was woken. Times are of the monotonic clock. */
 export interface Wake {
   readonly causes: Causes;
-  /** Spans that led to the changes, as far as the objects name them. */
+  /** Spans that led to the changes, if the objects name them. */
   readonly links: TraceLink[];
   readonly wokenAtMs: number;
-  /** When a worker took the key. */
+  /** The time when a worker took the key. */
   takenAtMs: number;
 }
 
-/** How a run that has ended comes back. */
+/** Says how the key of an ended run comes back. */
 export type NextWake = 'retry' | 'requeueAfter' | 'requeue';
 
-/** Why a key is added. */
+/** The reason for which a key is added. */
 export interface WakeReason {
   readonly type: WakeCause['type'];
   readonly object?: ChangedObject | undefined;
   readonly link?: TraceLink | undefined;
 }
 
-/** Memory: 4 causes for each of 10 000 waiting keys, and for those in work. */
+/** Memory bound: 4 causes for each of 10 000 waiting keys, and for those being processed. */
 export class WakeCauses {
   readonly #clock: Clock;
-  /** Added to monotonic times it gives those of the wall clock, as it was at the start. */
+  /** Offset from monotonic times to wall clock times, as measured at the start. */
   readonly epochMs: number;
-  /** Keys that wait, and keys that a worker has taken. */
+  /** Waiting keys, and keys that a worker has taken. */
   readonly #pending = new Map<string, Wake>();
   readonly #taken = new Map<string, Wake>();
-  /** What the last run asked for, until the key comes back. */
+  /** The request of the last run, until the key comes back. */
   readonly #next = new Map<string, NextWake>();
 
   constructor(clock: Clock) {
@@ -51,9 +51,9 @@ export class WakeCauses {
     this.epochMs = Math.round(clock.now() - clock.monotonicNow());
   }
 
-  /** Tells what happens to keys of the queue. */
+  /** Receives events about keys of the queue. */
   readonly observer: WorkQueueObserver<string> = {
-    // A worker takes the key in the same turn; what comes later counts for the next run.
+    // A worker takes the key in the same turn; later causes count for the next run.
     started: (key) => {
       const wake = this.#pending.get(key);
       this.#pending.delete(key);
@@ -68,7 +68,7 @@ export class WakeCauses {
     released: (key) => this.#wakeAgain(key),
   };
 
-  /** Records why a key is added. Call it before it is added. */
+  /** Records the reason why a key is added. Call it before adding the key. */
   wake(key: string, { type, object, link }: WakeReason): void {
     const known = this.#pending.get(key);
     if (known === undefined && this.#pending.size >= maxKeys) return;
@@ -85,7 +85,9 @@ export class WakeCauses {
     if (link !== undefined && links.length < maxCauses) links.push(link);
   }
 
-  /** Records how a run that has ended comes back; undefined = not by itself. Called before the key is put back. */
+  /**
+   * Records how the key of an ended run comes back; undefined = not by itself. Called before the key is added again.
+   */
   willWakeBy(key: string, next: NextWake | undefined): void {
     if (next === undefined) this.#next.delete(key);
     else if (this.#next.size < maxKeys) this.#next.set(key, next);
@@ -95,7 +97,7 @@ export class WakeCauses {
     return this.#pending.get(key)?.causes;
   }
 
-  /** Returns what woke a key that is in work. */
+  /** Returns what woke a key that is being processed. */
   takenOf(key: string): Wake | undefined {
     return this.#taken.get(key);
   }
@@ -105,18 +107,18 @@ export class WakeCauses {
     this.#next.delete(key);
   }
 
-  /** The wall clock, as it was at the start. */
+  /** Returns the wall clock time, based on the offset at the start. */
   now(): number {
     return Math.round(this.epochMs + this.#clock.monotonicNow());
   }
 }
 
-/** Returns how a run comes back that failed. Nothing tries again after a terminal error. */
+/** Returns how the key of a failed run comes back. Nothing retries after a terminal error. */
 export function nextWakeAfter(error: unknown): NextWake | undefined {
   return isTerminalError(error) ? undefined : 'retry';
 }
 
-/** Returns how a run comes back that ended well. */
+/** Returns how the key of a successful run comes back. */
 export function nextWakeOf(requeueAfterMs: number | undefined): NextWake | undefined {
   if (requeueAfterMs === undefined) return undefined;
   return requeueAfterMs > 0 ? 'requeueAfter' : 'requeue';

@@ -22,12 +22,13 @@ import { givenOptions, requirePartOptions } from '../part-options.ts';
 /** Times of an election, in milliseconds. Defaults are client-go's: 15, 10 and 2 s. */
 export interface LeaderElectionTimes {
   /**
-   * How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000.
+   * Time for which others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15
+   * 000.
    */
   readonly leaseDurationMs?: number;
   /**
-   * How long a leader goes on after the start of its last successful renewal, in milliseconds. Below `leaseDurationMs`.
-   * Default 10 000.
+   * Time for which a leader continues after the start of its last successful renewal, in milliseconds. Below
+   * `leaseDurationMs`. Default 10 000.
    */
   readonly renewDeadlineMs?: number;
   /** Pause between two renewals, and base of the pause between attempts to acquire, in milliseconds. Default 2000. */
@@ -53,13 +54,13 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
   /** Uniform in [0, 1), for the jitter between attempts. Default Math.random. */
   readonly random?: () => number;
   /**
-   * Logs at level info when this process begins to wait for the Lease, which other process holds it, and when this one
-   * has it; at level warn or error what goes wrong. Default: nothing.
+   * Receives lines at level info when this process begins to wait for the Lease, with the process that holds it, and
+   * when this one has it; failures at level warn or error. Default: nothing.
    */
   readonly logger?: Logger;
   /** Writes an Event about the Lease when this process begins to lead and when it releases the Lease. Default: none. */
   readonly recorder?: Pick<EventRecorder, 'record'>;
-  /** Called whenever this process begins or ceases to lead. */
+  /** Called whenever this process begins or stops leading. */
   readonly onChange?: (isLeader: boolean) => void;
   /**
    * Called for each renewal that had to read the Lease first, because another process has written it or the last write
@@ -71,7 +72,7 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
 }
 
 export const leaderElectionTable: OptionTable<LeaderElectionOptions> = {
-  // problemOf looks at these two.
+  // Checked by problemOf.
   name: checkedElsewhere,
   namespace: checkedElsewhere,
   identity: optional(requireString),

@@ -21,7 +21,7 @@ type Verb = 'get' | 'create' | 'update';
 class LeaseServer {
   lease: Lease | undefined;
   readonly calls: string[] = [];
-  /** Called before each call of a client, which rejects as this does. */
+  /** Called before each call of a client, which rejects if this does. */
   fault: (verb: Verb, identity: string) => Promise<void> = async () => undefined;
   #version = 0;
 
@@ -261,7 +261,7 @@ describe('LeaderElector', () => {
     await clock.advance(2000);
     server.hold('other', 3);
     await clock.advance(2000);
-    // The change at 2 s was seen at 4 s, because the check at 2 s came first. The lease ends 3 s later, which the check
+    // The change at 2 s was seen at 4 s, because the check at 2 s ran first. The lease ends 3 s later, which the check
     // at 8 s finds.
     await clock.advance(3999);
     expect(log.filter((line) => !line.startsWith('leader'))).toEqual([]);
@@ -342,7 +342,7 @@ describe('LeaderElector', () => {
     server.fault = async () => undefined;
     expect(server.calls.slice(2)).toEqual(['me update', 'me get']);
     pausedMs = 20_000;
-    // The answer to the read comes before any timer has run.
+    // The answer to the read arrives before any timer has run.
     answer();
     await settle();
     expect(server.calls.length).toBe(4);
@@ -372,7 +372,7 @@ describe('LeaderElector', () => {
     await clock.advance(2000);
     expect(server.calls).toEqual(['me get', 'me create', 'me update']);
     pausedMs = 20_000;
-    // The retry comes before any timer has run.
+    // The retry happens before any timer has run.
     again();
     await settle();
     expect(log.slice(3)).toEqual(['aborted', 'leads no more']);
@@ -395,7 +395,7 @@ describe('LeaderElector', () => {
     await settle();
     server.fault = async () => undefined;
     pausedMs = 20_000;
-    // The answer comes before any timer has run.
+    // The answer arrives before any timer has run.
     answer();
     await settle();
     expect(own.log.slice(3)).toEqual(['aborted', 'leads no more']);
@@ -473,7 +473,7 @@ describe('LeaderElector', () => {
     candidate(server, clock, { onSlowRenewal: () => slow++ });
     await clock.advance(4000);
     expect(slow).toBe(0);
-    // Somebody labels the Lease: the next renewal is a conflict, and the one after it is quick again.
+    // Somebody labels the Lease, so the next renewal is a conflict, and the one after it is quick again.
     server.set({ ...server.lease, metadata: { ...server.lease?.metadata, labels: { a: 'b' } } });
     await clock.advance(4000);
     expect(slow).toBe(1);
@@ -546,7 +546,7 @@ describe('LeaderElector', () => {
 
   it('ceases to lead by its clock, even when nothing of it ran since: a paused process', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
-    // Timers do not run while a process is paused; its clock goes on.
+    // Timers do not run while a process is paused; its clock continues.
     let pausedMs = 0;
     const paused = shifted(clock, () => pausedMs);
     const { log, elector, finished } = candidate(server, paused);
@@ -603,7 +603,7 @@ describe('LeaderElector', () => {
       await settle();
       let fail: () => void = () => undefined;
       server.fault = (verb) => {
-        // A renewal first updates what it last wrote, and reads the Lease only when that was refused.
+        // A renewal first updates the last written state, and reads the Lease only if that was refused.
         if (verb === 'update' && slow === 'get') throw conflict(group, 'lock', 'modified');
         if (verb !== slow) return Promise.resolve();
         return new Promise((_resolve, reject) => (fail = () => reject(new Error('aborted'))));
@@ -714,7 +714,7 @@ async function manyCandidates(seed: number): Promise<void> {
         ended.push(own);
         running.delete(identity);
       }
-      // A new identity, so that requests of a process's earlier life are not taken for this one's.
+      // The identity is new, so that requests of a process's earlier life are not mistaken for this one's.
       const options = { identity: `${identity}-${second}`, random };
       if (!running.has(identity)) running.set(identity, candidate(server, clock, options));
     }

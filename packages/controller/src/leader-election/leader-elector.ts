@@ -35,15 +35,15 @@ type LimitedCall = Required<Omit<CallOptions, 'trace'>>;
 /** One time as leader. */
 interface Term {
   readonly abort: AbortController;
-  /** When the last successful renewal was sent. */
+  /** The time when the last successful renewal was sent. */
   renewedAtMs: number;
   cancelDeadline: CancelTimer;
 }
 
 /**
- * A candidate, then a leader, then done: it is used once. A leader counts from the start of its last successful renewal
- * and stops leading `renewDeadlineMs` after it, whatever else this process was doing or however long it was paused.
- * Others wait `leaseDurationMs` from when they saw that renewal, which was later. So there are never two leaders.
+ * An elector is used once: it is a candidate, then a leader, then done. A leader counts from the start of its last
+ * successful renewal and stops leading `renewDeadlineMs` later, even if this process was busy or paused. Others wait
+ * `leaseDurationMs` from the time when they saw that renewal, which was later. So there are never two leaders.
  *
  * @example
  * ```ts
@@ -105,8 +105,8 @@ export class LeaderElector {
   }
 
   /**
-   * For health checks: returns an error when this process believed itself the leader for longer than its lease and the
-   * given time without renewing it.
+   * For health checks: returns an error when this process believed that it was the leader for longer than its lease and
+   * the given time without renewing it.
    */
   check(tolerableMs = 0): Error | undefined {
     const { leaseDurationMs, name } = this.#options;
@@ -116,9 +116,9 @@ export class LeaderElector {
 
   /**
    * Waits until this process leads, then works. The term's signal aborts when leadership is lost. The Lease is renewed
-   * until the work has ended for whatever reason, and then released. Resolves when the work has resolved, or when
-   * `stop` aborts before it began, whatever kept it from the Lease. Rejects as the work does, and with {@link
-   * LeadershipLostError}, after which nothing more is written.
+   * until the work has ended for any reason, and then released. Resolves when the work has resolved, or when `stop`
+   * aborts before the work began. Rejects like the work, and with {@link LeadershipLostError}, after which nothing more
+   * is written.
    */
   async run(work: Work, stop: AbortSignal): Promise<void> {
     if (this.#isStarted) throw new Error('a leader elector runs once');
@@ -194,7 +194,10 @@ export class LeaderElector {
     return isOurs && this.#extendTerm(startedAtMs);
   }
 
-  /** Logs a failure once, and again when it changes, because all attempts fail alike while something is broken. */
+  /**
+   * Logs a failure once, and again when it changes, because while something is broken all attempts fail in the same
+   * way.
+   */
   #tellFailure(error: unknown): void {
     const { logger, name } = this.#options;
     const text = error instanceof Error ? error.message : String(error);
@@ -231,7 +234,7 @@ export class LeaderElector {
     const observed = this.#observed;
     if (present !== undefined && observed !== undefined && !isFree(observed, this.identity, this.#now())) return false;
     const claim = this.#claim();
-    // client-go also counts when it finds its own name on an existing Lease.
+    // client-go also counts this case, in which it finds its own name on an existing Lease.
     if (present !== undefined && this.leader === this.identity)
       this.#tell('onSlowRenewal', () => this.#options.onSlowRenewal());
     const written = await this.#call((options) => {
@@ -249,7 +252,7 @@ export class LeaderElector {
     return this.#options.client.update(Lease, lease, options);
   }
 
-  /** Extends the term from when the renewal was sent; returns false when that is too long ago to lead. */
+  /** Extends the term from the time when the renewal was sent; returns false when that is too long ago to lead. */
   #extendTerm(startedAtMs: number): boolean {
     const { renewDeadlineMs, clock } = this.#options;
     const leftMs = startedAtMs + renewDeadlineMs - this.#now();
@@ -316,8 +319,8 @@ export class LeaderElector {
     const isFirst = this.#observed === undefined;
     this.#observed = observe(this.#observed, lease, this.#now());
     if (!isFirst && before === this.leader) return;
-    // No line for this process, whose start as the leader is logged elsewhere, nor for the time without a leader, which
-    // the next leader's line ends.
+    // This process gets no line, because its start as the leader is logged elsewhere. Neither does the time without a
+    // leader, which the next leader's line ends.
     if (this.leader !== '' && this.leader !== this.identity) this.#inform('New leader elected', this.leader);
     this.#tell('onNewLeader', () => this.#options.onNewLeader(this.leader));
   }

@@ -1,4 +1,4 @@
-// Reads from a Lease who leads and when it may be claimed, in pure functions over an observation. Used by
+// Determines from a Lease who leads and when it may be claimed, in pure functions over an observation. Used by
 // leader-elector.ts. Source: client-go tools/leaderelection (tryAcquireOrRenew).
 
 import { deepCopy } from '@kapstan/api';
@@ -30,7 +30,7 @@ export function holderOf(observation: Observation | undefined): string {
   return observation?.lease.spec?.holderIdentity ?? '';
 }
 
-/** True when nobody else holds the Lease: it has no holder, or its duration is over since its last change. */
+/** True when nobody else holds the Lease: it has no holder, or its duration since the last change is over. */
 export function isFree(observation: Observation, identity: string, nowMs: number): boolean {
   const holder = holderOf(observation);
   if (holder === '' || holder === identity) return true;
@@ -38,7 +38,8 @@ export function isFree(observation: Observation, identity: string, nowMs: number
 }
 
 /**
- * Returns the Lease as the claimant writes it: renewed if it was the holder, else acquired, with one more transition.
+ * Returns the Lease as the claimant writes it: renewed if it was the holder, otherwise acquired, with one more
+ * transition.
  */
 export function claimed(observation: Observation, { identity, leaseDurationMs, nowMs }: Claim): Lease {
   const lease = deepCopy(observation.lease) as Lease;
@@ -79,7 +80,7 @@ export function released(lease: Lease, nowMs: number): Lease {
   return { ...(deepCopy(lease) as Lease), spec };
 }
 
-/** Rounds up: rounding down, as client-go does, would let others in before the holder has given up. */
+/** Rounds up, because rounding down, as client-go does, would let others in before the holder has given up. */
 function wholeSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }

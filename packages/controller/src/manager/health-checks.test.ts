@@ -18,7 +18,7 @@ afterEach(() => server?.close());
 
 const logger = { ...silentLogger, warn: (_text: string, fields: LogFields = {}) => void warnings.push(fields) };
 
-/** Serves the checks as /readyz, and returns what asks it. */
+/** Serves the checks as /readyz, and returns a function that requests it. */
 async function serve(checks: HealthChecks) {
   const readyz = { ping: () => undefined, ...probesOf(checks, { clock, logger }) };
   const pages = { healthz: {}, readyz, metrics: new Registry(), isStopping: () => false };
@@ -151,7 +151,7 @@ describe('a manager takes', () => {
       { healthzChecks: { ping: () => undefined } },
       'the name ping is taken by a check of the manager',
     ],
-    ['a name with a slash', { healthzChecks: { 'a/b': () => undefined } }, "'a/b' is no name of a check"],
+    ['a name with a slash', { healthzChecks: { 'a/b': () => undefined } }, "'a/b' is not a valid name of a check"],
     ['a list', { healthzChecks: [] }, 'healthzChecks'],
   ])('not %s', (_what, options, text) => {
     expect(() => new Manager([idle], { client, ...(options as object) })).toThrow(text);

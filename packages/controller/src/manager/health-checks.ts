@@ -1,15 +1,15 @@
-// Health checks of the program, shown at /healthz and /readyz beside the manager's own. Used by manager.ts; probe-server.ts asks them.
-// Source: controller-runtime Manager.AddHealthzCheck and AddReadyzCheck.
+// Health checks of the program, shown at /healthz and /readyz together with the manager's own. Used by manager.ts; probe-server.ts runs
+// them. Source: controller-runtime Manager.AddHealthzCheck and AddReadyzCheck.
 import { inspect } from 'node:util';
 import { type Clock, delay, type Logger } from '@kapstan/api';
 import { requireObject } from '@kapstan/api/internal';
 import type { Probe } from './probe-server.ts';
 
 /**
- * A check of the program. It returns nothing (or a promise of it) while all is well, and otherwise what is wrong, in a text that everybody who can reach the port may read. A
- * check that throws or rejects fails, too, but its error is only logged, because it may quote values. It has 5 s; its signal aborts then, and
- * it fails. It is never called again before it has ended: probes that ask meanwhile get the answer of the run under way, and those that ask
- * after its 5 s are told at once that it has not ended.
+ * A check of the program. It returns undefined (or a promise of it) while all is well, and otherwise a text about the problem, which
+ * everybody who can reach the port may read. A check that throws or rejects fails, too, but its error is only logged, because it may quote
+ * values. It has 5 s; then its signal aborts, and it fails. It is never called again before it has ended: probes in that time get the
+ * answer of the run under way, and after its 5 s they learn at once that it has not ended.
  */
 export type HealthCheck = (signal: AbortSignal) => unknown;
 
@@ -32,13 +32,13 @@ export function requireHealthChecks(checks: unknown, option: string): void {
     if (typeof check !== 'function') throw new TypeError(`${option}.${name} must be a function, not ${inspect(check)}`);
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
       throw new TypeError(
-        `${option}: ${inspect(name)} is no name of a check: letters, digits, dots, dashes, at most 63`,
+        `${option}: ${inspect(name)} is not a valid name of a check: letters, digits, dots, dashes, at most 63`,
       );
     if (taken.has(name)) throw new TypeError(`${option}: the name ${name} is taken by a check of the manager`);
   }
 }
 
-/** Returns the checks as probes, which never reject. Each has one run at a time, whose answer all probes get that ask meanwhile. */
+/** Returns the checks as probes, which never reject. Each has at most one run at a time, whose answer all concurrent probes get. */
 export function probesOf(checks: HealthChecks, ports: CheckPorts): Readonly<Record<string, Probe>> {
   return Object.fromEntries(
     Object.entries(checks).map(([name, check]) => {

@@ -52,8 +52,8 @@ const inspectTable: OptionTable<InspectOptions> = {
 };
 
 /**
- * Throws TypeError for values that are no controllers, for an empty list unless something else runs, and for two
- * controllers of one name.
+ * Throws TypeError for values that are not controllers, for an empty list unless something else runs, and for two
+ * controllers with the same name.
  */
 export function requireControllers(controllers: readonly Controller[], runnables: readonly Runnable[] = []): void {
   if (!Array.isArray(controllers))
@@ -62,14 +62,14 @@ export function requireControllers(controllers: readonly Controller[], runnables
   for (const one of controllers as readonly unknown[]) {
     const isController = typeof one === 'object' && one !== null && 'resource' in one && 'reconcile' in one;
     if (!isController || typeof one.reconcile !== 'function' || 'owns' in one)
-      throw new TypeError('a controller ends with .reconcile(…): that gives what can be run');
+      throw new TypeError('a controller must end with .reconcile(…), which makes it runnable');
   }
   const names = controllers.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
 }
 
-/** True for what a builder makes; a builder itself is none. */
+/** True for the result of a builder; a builder itself is not one. */
 export function isController(work: Controller | Runnable): work is Controller {
   return typeof work === 'object' && work !== null && 'resource' in work;
 }
@@ -97,7 +97,7 @@ export const managerTable: OptionTable<ManagerOptions> = {
   tracing: optional(requireManagerTracing),
 };
 
-/** Throws TypeError for values that JavaScript lets through and that would fail late or not at all. */
+/** Throws TypeError for values that JavaScript allows and that would fail late or not at all. */
 export function requireManagerOptions(given: ManagerOptions): void {
   requireObject(given, 'options of a manager');
   requireOptions(given, { ...managerTable, client: objectWith('listerWatcher') }, 'a manager');
@@ -113,7 +113,7 @@ function requireInformers(informers: unknown): void {
   requireObject(informers, 'informers');
   for (const name of ['namespaces', 'clock'])
     if ((informers as Readonly<Record<string, unknown>>)[name] !== undefined)
-      throw new TypeError(`informers takes no ${name}: it stands beside informers`);
+      throw new TypeError(`informers takes no ${name}: it is an option next to informers`);
 }
 
 /** leader-election-options.ts checks the rest. */
@@ -128,7 +128,7 @@ function requireElection(election: unknown): void {
 function requireNamespaces(namespaces: unknown): void {
   if (!Array.isArray(namespaces) || namespaces.some((name) => typeof name !== 'string'))
     throw new TypeError(`namespaces takes a list of names, not ${inspect(namespaces)}`);
-  // A server would answer with an empty list, so nothing would ever happen, without an error.
+  // A server would answer with an empty list, so nothing would ever happen, and without an error.
   if (namespaces.includes('')) throw new TypeError('namespaces: leave it out for all namespaces, "" is none');
   for (const name of namespaces as readonly string[])
     for (const problem of dnsLabelErrors(name))

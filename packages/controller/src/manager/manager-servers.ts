@@ -1,24 +1,28 @@
-// ManagerServers serves the probes and metrics of a manager, and its inspector beside them or at an address of its own. Used by manager.ts.
+// ManagerServers serves the probes and metrics of a manager, and its inspector on the same port or at a separate address. Used by
+// manager.ts.
 import type { Clock, Logger } from '@kapstan/api';
 import { type ErrorText, quotedErrorText, safeErrorText } from '@kapstan/api/internal';
 import type { Inspection, InspectorHandler, InspectorListener } from '@kapstan/inspector';
 import { type ProbeServer, type ProbeServerOptions, type ProbeServerPages, startProbeServer } from './probe-server.ts';
 
-/** Where the inspector is served, and what it shows. */
+/** Address of the inspector, and the extent of its data. */
 export interface InspectOptions {
   /** 0 = any free port. Default: the port of `metrics`, answered there to connections from this machine alone; without, any free port. */
   readonly port?: number;
-  /** Address to listen at. Default 127.0.0.1: there is no authentication. Other addresses show everybody who reaches them what happens here. */
+  /**
+   * Address to listen at. Default 127.0.0.1, because there is no authentication. At other addresses, everybody who can reach them sees the
+   * activity of this process.
+   */
   readonly host?: string;
   /**
-   * Shows the first line of the text of errors, which may quote values: `JSON.parse` quotes what it cannot read, a driver its connection string.
-   * What looks like a credential is left out, without a guarantee. Default false: the class and the code of an error, and answers of the API
-   * by reason, object and fields.
+   * Shows the first line of the text of errors, which may quote values: `JSON.parse` quotes text that it cannot read, a driver its
+   * connection string. Text that looks like a credential is left out, without a guarantee. Default false: the class and the code of an
+   * error, and answers of the API by reason, object and fields.
    */
   readonly errorTexts?: boolean;
 }
 
-/** Returns what describes errors for the inspector. */
+/** Returns the function that describes errors for the inspector. */
 export function errorTextOf(inspect: boolean | InspectOptions): ErrorText {
   return typeof inspect === 'object' && inspect.errorTexts === true ? quotedErrorText : safeErrorText;
 }
@@ -27,7 +31,7 @@ export interface ManagerServersOptions {
   readonly metrics: ProbeServerOptions | undefined;
   readonly inspect: boolean | InspectOptions;
   readonly pages: ProbeServerPages;
-  /** Returns what the inspector shows. Called once, where it is on. */
+  /** Returns the data for the inspector. Called once, if the inspector is on. */
   readonly inspection: () => Promise<Inspection>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -66,10 +70,12 @@ export class ManagerServers {
     if (this.#inspectorUrl !== undefined) logger.info('Serving the inspector', { url: this.#inspectorUrl });
   }
 
-  /** Returns what answers beside /metrics; undefined where the inspector has an address of its own, at which it then listens. */
+  /**
+   * Returns the handler for requests on the port of /metrics; undefined if the inspector has a separate address, at which it then listens.
+   */
   async #startInspector(inspect: true | InspectOptions): Promise<InspectorHandler | undefined> {
     const { metrics, clock, inspection } = this.#options;
-    // Loaded only where it is on: it is a page, and code that nobody else needs.
+    // The inspector is loaded only when it is on, because it is a page and code that nothing else needs.
     const { InspectorHandler, InspectorRoutes, startInspectorListener } = await import('@kapstan/inspector');
     const routes = new InspectorRoutes({ inspection: await inspection(), clock });
     this.#endStreams = () => routes.close();
@@ -91,7 +97,7 @@ export class ManagerServers {
 /** Addresses of a server of /metrics that connections from this machine to 127.0.0.1 reach. */
 const nearHosts: ReadonlySet<string | undefined> = new Set([undefined, 'localhost', '127.0.0.1', '0.0.0.0', '::']);
 
-/** Returns the inspector's own address; undefined where it is served beside /metrics. */
+/** Returns the inspector's own address; undefined if it is served on the port of /metrics. */
 function ownAddress(
   inspect: boolean | InspectOptions,
   metrics: ProbeServerOptions | undefined,

@@ -344,12 +344,12 @@ describe('the end of a manager', () => {
     await clock.advance(10_000);
     expect(await ended).toEqual(
       new Error(
-        'failed waiting for all controllers to end within grace period of 1000 ms and 2000 ms for what was aborted then; still under way: deaf default/a, deaf default/b',
+        'failed waiting for all controllers to end within grace period of 1000 ms and 2000 ms for aborted runs; still under way: deaf default/a, deaf default/b',
       ),
     );
   });
 
-  /** A controller whose 50 objects record an Event each, and a client that takes 140 ms for each. */
+  /** Makes a controller whose 50 objects record an Event each, and a client that takes 140 ms for each. */
   function talkative(): { readonly client: ResourceClient; readonly talking: Controller; readonly written: string[] } {
     const written: string[] = [];
     const create = async (_token: Resource, object: { readonly message?: string }, { signal }: CallOptions = {}) => {
@@ -409,7 +409,7 @@ describe('the end of a manager', () => {
       object: { readonly message?: string; readonly spec?: LogFields },
       { beforeAttempt = () => undefined }: CallOptions = {},
     ) => {
-      // Like a client, which first gets its credentials.
+      // Waits a turn, like a client that first gets its credentials.
       await Promise.resolve();
       beforeAttempt();
       if (token.kind === Event.kind) {
@@ -436,7 +436,7 @@ describe('the end of a manager', () => {
     await clock.advance(5000);
     expect(await ended).toBeUndefined();
     expect(log.slice(0, 4)).toEqual(['me became leader', 'one', 'two', 'lease given back']);
-    // The process may no longer write for its controllers, but may record that it stopped leading.
+    // The process may no longer write for its controllers, but it may record that it stopped leading.
     expect(log.slice(4)).toEqual(['me stopped leading']);
     expect(warnings).toEqual([]);
   });
@@ -564,8 +564,8 @@ describe('a manager that is made wrongly', () => {
   const client = sources as unknown as ResourceClient;
 
   it.each([
-    ['a builder', [controller(testConfigMaps)], 'a controller ends with .reconcile(…)'],
-    ['undefined', [undefined], 'a controller ends with .reconcile(…)'],
+    ['a builder', [controller(testConfigMaps)], 'a controller must end with .reconcile(…)'],
+    ['undefined', [undefined], 'a controller must end with .reconcile(…)'],
     ['nothing', [], 'there is no controller to run'],
     ['two of one name', [idle, idle], 'two controllers are named configmap'],
   ])('refuses %s', (_what, controllers, message) => {

@@ -35,7 +35,7 @@ import { endsInTime, lastWordsMs, type WorkSignals } from './work-end.ts';
 const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transform', 'tweakListOptions'] as const;
 /**
  * Runs controllers in one process with one set of caches, one lease, and one server of probes and metrics. `run` makes
- * one; use it directly with a client of your own and in tests.
+ * one; use it directly with your own client and in tests.
  */
 export class Manager {
   readonly #options: ManagerOptions & Required<Pick<ManagerOptions, ManagerTime | 'clock' | 'logger'>>;
@@ -47,9 +47,9 @@ export class Manager {
   readonly #ownWrites: OwnWrites;
   readonly #runners: ControllerRunner[] = [];
   readonly #tracing: SharedTracing | undefined;
-  /** Number of the first runners, which start together. Those that come later are runnables. */
+  /** Number of the first runners, which start together. Later ones are runnables. */
   #startedWith = 0;
-  /** While this process works. */
+  /** Set while this process works. */
   #signals: WorkSignals | undefined;
   readonly #runnables: Runnables;
   readonly #hooks: ManagerHooks;
@@ -120,7 +120,7 @@ export class Manager {
       this.#becomeReady = resolve;
       this.#failReady = reject;
     });
-    // Without this a rejection that nobody waits for would be unhandled.
+    // Without this handler, a rejection that nobody waits for would be unhandled.
     this.#ready.catch(() => undefined);
   }
 
@@ -139,7 +139,7 @@ export class Manager {
     return this.#servers.probePort;
   }
 
-  /** What a browser opens to look at the inspector; undefined while it is not served. */
+  /** URL of the inspector for a browser; undefined while it is not served. */
   get inspectorUrl(): string | undefined {
     return this.#servers.inspectorUrl;
   }
@@ -149,20 +149,19 @@ export class Manager {
     return this.#hooks.port;
   }
 
-  /** Resolves when all caches are filled, whether or not this process leads. Rejects when the run ends before. */
+  /** Resolves when all caches are filled, whether or not this process leads. Rejects when the run ends first. */
   whenReady(): Promise<void> {
     return this.#ready;
   }
 
   /**
-   * Runs this besides the controllers once the caches are filled (at once if they are): only while this process leads,
-   * unless it says otherwise. Its signal aborts at the stop, and it has the grace period to end; runnables of every
-   * process are stopped after the reconciles have ended. A rejection of it ends the manager. Throws TypeError unless
-   * given a runnable, and Error after the stop.
+   * Runs this in addition to the controllers once the caches are filled (at once if they are): only while this process leads, unless the
+   * runnable says otherwise. Its signal aborts at the stop, and it has the grace period to end; runnables of every process are stopped
+   * after the reconciles have ended. Its rejection ends the manager. Throws TypeError unless given a runnable, and Error after the stop.
    *
-   * A controller begins as those that the manager was made with: when the caches that it needs are filled, while this process leads. The
-   * manager ends when they are not filled in time. Throws TypeError for a name that is taken and for a controller with webhooks, which are
-   * set up with the manager. Source: controller-runtime Manager.Add.
+   * A controller begins like the manager's first ones: when the caches that it needs are filled, while this process leads. The manager ends
+   * when they are not filled in time. Throws TypeError for a name that is taken and for a controller with webhooks, which are set up with
+   * the manager. Source: controller-runtime Manager.Add.
    */
   add(work: Runnable | Controller): void {
     if (isController(work)) this.#addController(work);
@@ -189,7 +188,9 @@ export class Manager {
     this.#runnables.add({ name: `controller ${name}`, run });
   }
 
-  /** Fills the caches of a controller that came after the start. Resolves to false when the stop comes first. */
+  /**
+   * Fills the caches of a controller that was added after the start. Resolves to false when the manager stops first.
+   */
   async #fillFrom(kinds: number, controllers: readonly Controller[]): Promise<boolean> {
     const stop = this.#stop.signal;
     const isReady = await this.#ready.then(
@@ -216,7 +217,7 @@ export class Manager {
    * Works until the signal aborts, and resolves when everything has ended: runs under way (after the grace period their
    * signal aborts), events, the lease, caches, probes. The signal may abort before the caches are filled or this
    * process leads. Rejects when the start fails, with {@link LeadershipLostError}, with a runnable's rejection, and
-   * when runs did not end in time; everything is closed then, too. Call it once.
+   * when runs did not end in time; everything is closed in these cases, too. Call it once.
    */
   async run(signal: AbortSignal): Promise<void> {
     requireGivenSignal(signal);
@@ -293,18 +294,18 @@ export class Manager {
   async #work(signals: WorkSignals): Promise<void> {
     const { clock, gracePeriodMs, logger } = this.#options;
     this.#signals = signals;
-    // Drops events that are still waiting, because they would be written under another leader.
+    // Drops waiting events, because they would be written under another leader.
     signals.lost.addEventListener('abort', () => void this.#recorders.close(), { once: true });
-    // Each controller adds listeners, and Node takes more than ten for a leak.
+    // Each controller adds listeners, and Node mistakes more than ten for a leak.
     setMaxListeners(0, signals.stop, signals.lost);
     const starting = this.#runners.slice(0, this.#startedWith);
     logger.info('Starting workers', { controllers: starting.length });
     const work = Promise.all([...starting.map((runner) => runner.run(signals)), this.#runnables.lead(signals)]);
     const left = (): string => [...this.#runners, this.#runnables].flatMap(({ underWay }) => underWay).join(', ');
     if (await endsInTime(work, { ...signals, clock, gracePeriodMs, logger, left })) logger.info('All workers finished');
-    // Only while this process may write.
+    // Events are written only while this process may write.
     if (!signals.lost.aborted) await this.#recorders.drain(this.#lastWordsUntilMs());
-    // The remaining events had their time; only the election still records something from here on.
+    // The remaining events had their time; from here on only the election still records something.
     await this.#recorders.closeOthers();
   }
 

@@ -5,16 +5,16 @@ import process from 'node:process';
 import type { InspectorHandler } from '@kapstan/inspector';
 import type { Registry } from 'prom-client';
 
-/** Returns what is wrong; undefined = nothing. Never rejects. */
+/** Returns the problem; undefined = none. Never rejects. */
 export type Probe = () => string | undefined | Promise<string | undefined>;
 
-/** Where /metrics, /healthz and /readyz are served. */
+/** Address of /metrics, /healthz and /readyz. */
 export interface ProbeServerOptions {
   /** 0 = any free port. */
   readonly port: number;
   /**
-   * Address to listen at. Default: in a pod (if KUBERNETES_SERVICE_HOST is set) all, because the kubelet and Prometheus
-   * connect from outside; else 127.0.0.1, because there is no authentication.
+   * Address to listen at. Default: in a pod (if KUBERNETES_SERVICE_HOST is set) all addresses, because the kubelet and
+   * Prometheus connect from outside; otherwise 127.0.0.1, because there is no authentication.
    */
   readonly host?: string;
 }
@@ -25,7 +25,7 @@ export interface ProbeServerPages {
   readonly metrics: Registry;
   /** Answers paths below /inspect. Undefined = it is off, or served elsewhere. */
   readonly inspector?: InspectorHandler | undefined;
-  /** True = /readyz answers 503, so that nobody sends requests here any more. */
+  /** True = /readyz answers 503, so that no more requests are sent here. */
   readonly isStopping: () => boolean;
 }
 
@@ -97,7 +97,7 @@ interface Page {
 
 type ProbeName = 'healthz' | 'readyz';
 
-/** Answers "/readyz/informers", one check of a page; undefined = there is none of that name. */
+/** Answers "/readyz/informers", one check of a page; undefined = there is no check of that name. */
 async function reportOne(path: string, pages: ProbeServerPages): Promise<Page | undefined> {
   const [, page = '', check = ''] = /^\/(healthz|readyz)\/([^/]+)$/.exec(path) ?? [];
   const probes = page === '' ? {} : pages[page as ProbeName];
@@ -109,7 +109,7 @@ async function reportOne(path: string, pages: ProbeServerPages): Promise<Page | 
 }
 
 /**
- * Formats like kube-apiserver: one line per check when something is wrong or `?verbose` asks for it. `?exclude=NAME` leaves a check out.
+ * Formats like kube-apiserver: one line per check when something is wrong or `?verbose` requests it. `?exclude=NAME` leaves a check out.
  */
 async function report(name: ProbeName, pages: ProbeServerPages, query: URLSearchParams): Promise<Page> {
   if (name === 'readyz' && pages.isStopping())

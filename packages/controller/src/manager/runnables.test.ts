@@ -53,7 +53,7 @@ const client = {
   update: write,
   patch: async () => configMap({ name: 'a' }),
 } as unknown as ResourceClient;
-/** Somebody else leads, as far as anybody knows. */
+/** A Lease that shows another process as the leader. */
 const led = (): Lease =>
   ({ metadata: { name: 'x' }, spec: { holderIdentity: 'other', leaseDurationSeconds: 15 } }) as Lease;
 
@@ -184,7 +184,7 @@ describe('a runnable of a manager', () => {
   it.each([
     [
       {},
-      'failed waiting for all controllers to end within grace period of 5000 ms and 2000 ms for what was aborted then; still under way: runnable deaf',
+      'failed waiting for all controllers to end within grace period of 5000 ms and 2000 ms for aborted runs; still under way: runnable deaf',
     ],
     [always, 'failed waiting for all runnables to end within grace period of 5000 ms: runnable deaf'],
   ])('that does not end is named in the error after the grace period: %j', async (more, message) => {

@@ -1,5 +1,5 @@
-// Runnables run besides a manager's controllers: servers, timers, consumers of queues. One group runs always, the other
-// only while this process leads. Used by manager.ts. Source: controller-runtime manager.Runnable and
+// Runnables run in addition to a manager's controllers: servers, timers, consumers of queues. One group always runs,
+// the other only while this process leads. Used by manager.ts. Source: controller-runtime manager.Runnable and
 // LeaderElectionRunnable.
 import { inspect } from 'node:util';
 import {
@@ -20,9 +20,9 @@ import {
 import type { CacheReader } from '../informer-cache.ts';
 import { requirePartOptions } from '../part-options.ts';
 
-/** Work of your own that runs as long as a manager. */
+/** Your own work that runs as long as a manager. */
 export interface Runnable {
-  /** Its name in logs and errors. */
+  /** Name of the runnable in logs and errors. */
   readonly name: string;
   /**
    * True (default) = runs only while this process leads, and may write through `context.client` during that time. False
@@ -30,7 +30,7 @@ export interface Runnable {
    */
   readonly needsLeaderElection?: boolean;
   /**
-   * Called once, when the caches are filled. It works until the signal aborts, and has the grace period to end then; it
+   * Called once, when the caches are filled. It works until the signal aborts, and then has the grace period to end; it
    * may end earlier. A rejection ends the manager, whose run rejects with the same error.
    */
   run(context: RunnableContext): Promise<void>;
@@ -61,7 +61,7 @@ export interface RunnablePorts {
 
 const table: OptionTable<Runnable> = {
   name: requireRunnableName,
-  // Errors of it name the runnable.
+  // Errors of this function name the runnable.
   run: checkedElsewhere,
   needsLeaderElection: optional(requireBoolean),
 };
@@ -104,7 +104,7 @@ class RunnableGroup {
     for (const runnable of this.#waiting.splice(0)) this.#begin(runnable, signal);
   }
 
-  /** Resolves when none runs any more; after the signal has aborted none is started. */
+  /** Resolves when none is running; none is started after the signal has aborted. */
   async ended(): Promise<void> {
     await Promise.all(this.#running.values());
   }

@@ -37,7 +37,7 @@ async function lateEnd(
   await delay(clock, gracePeriodMs + lastWordsMs, lostOrOver).catch(() => undefined);
   if (!lostOrOver.aborted)
     throw new Error(
-      `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms and ${lastWordsMs} ms for what was aborted then; still under way: ${left()}`,
+      `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms and ${lastWordsMs} ms for aborted runs; still under way: ${left()}`,
     );
   // Their signals are aborted and they can no longer write. Others lead now, so this process must end.
   await delay(clock, lastWordsMs, over).catch(() => undefined);

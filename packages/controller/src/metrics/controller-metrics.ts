@@ -46,7 +46,7 @@ const table: OptionTable<ControllerMetricsOptions> = {
   clock: requireClock,
 };
 
-/** A manager has one. In a loop of your own, call {@link ControllerMetrics.queueObserver} and the methods beside it. */
+/** A manager has one. In your own loop, call {@link ControllerMetrics.queueObserver} and the similar methods. */
 export class ControllerMetrics {
   /** The metrics, to be shown or merged into another registry. */
   readonly registry: Registry;
@@ -145,7 +145,7 @@ export class ControllerMetrics {
     const times: QueueTimes = { addedAtMs: new Map(), startedAtMs: new Map() };
     this.#queues.set(name, times);
     const labels = { name, controller: name };
-    // Shown from the start, so that a rate over it begins at 0.
+    // The counter is shown from the start, so that a rate over it begins at 0.
     this.#adds.inc(labels, 0);
     this.#retries.inc(labels, 0);
     // "" for queues without priorities, as in controller-runtime.

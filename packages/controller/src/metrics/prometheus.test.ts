@@ -1,4 +1,4 @@
-// The files of prom-client that prometheus.ts names are what its front door shows.
+// Checks that the files of prom-client that prometheus.ts names export the same as its main entry point.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import * as parts from './prometheus.ts';

@@ -1,6 +1,6 @@
-// The parts of prom-client that this package uses, each from its own file: the front door loads summaries, process metrics and the push
-// gateway too. They are the same classes as the front door's, so a registry of the program's own fits. These files are no public interface;
-// prometheus.test.ts notices when they move. Their types are in prometheus-parts.d.ts.
+// The parts of prom-client that this package uses, each imported from its own file, because the main entry point also loads summaries,
+// process metrics and the push gateway. They are the same classes, so a program's own registry fits. These files are not a public
+// interface; prometheus.test.ts detects that they moved. Their types are in prometheus-parts.d.ts.
 /// <reference path="./prometheus-parts.d.ts" />
 import type * as prometheus from 'prom-client';
 import CounterClass from 'prom-client/lib/counter.js';

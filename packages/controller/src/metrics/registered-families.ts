@@ -1,4 +1,4 @@
-// Families of our own (api) among the metrics of prom-client, which asks for them when it shows its registry. Used by
+// Our own families (api) among the metrics of prom-client, which requests them when it shows its registry. Used by
 // controller-metrics.ts.
 import { type MetricFamily, plainSamples } from '@kapstan/api/internal';
 import type { Metric, Registry } from 'prom-client';
@@ -8,7 +8,7 @@ interface FamilySource {
   readonly families: readonly MetricFamily[];
 }
 
-/** Throws when the registry has one of that name. */
+/** Throws when the registry already has a metric of that name. */
 export function registerFamilies(source: FamilySource, registry: Registry): void {
   for (const [index, family] of source.families.entries())
     registry.registerMetric(new RegisteredFamily(family, () => source.families[index] ?? family) as unknown as Metric);

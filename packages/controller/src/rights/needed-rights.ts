@@ -11,7 +11,7 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 
-/** A verb of the API, such as "get". "read" stands for get, list and watch; "apply" for create and patch. */
+/** A verb of the API, such as "get". "read" means get, list and watch; "apply" means create and patch. */
 export type NeededVerb =
   | 'read'
   | 'apply'
@@ -32,7 +32,7 @@ export interface NeedsOptions {
   readonly subresource?: string;
   /** Names of the only objects that are needed. Default: all. */
   readonly names?: readonly string[];
-  /** The only namespace in which they are needed. Default: those of the manager. */
+  /** The only namespace in which they are needed. Default: the manager's namespaces. */
   readonly namespace?: string;
 }
 

@@ -1,4 +1,4 @@
-// Right: what a controller may do, with the reason. Computed in rights.ts and webhook-rights.ts, put into roles by roles.ts.
+// Right: a permission of a controller, with its reason. Computed in rights.ts and webhook-rights.ts, put into roles by roles.ts.
 
 /** Verbs on one resource, or on some objects of it. */
 export interface Right {

@@ -22,7 +22,7 @@ const echo = controller(Echo)
   .needs(Deployment, ['apply', 'delete'])
   .reconcile(none);
 
-/** One line for each rule: "namespace: group resource [names]: verbs". */
+/** Returns one line for each rule: "namespace: group resource [names]: verbs". */
 function lines(controllers: Parameters<typeof rightsOf>[0], options?: RightsOptions): readonly string[] {
   return roleRules(rightsOf(controllers, options)).flatMap(({ namespace = '*', rules }) =>
     rules.map(

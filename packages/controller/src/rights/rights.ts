@@ -1,4 +1,4 @@
-// rightsOf: the rights that controllers and their manager need, read from what they declare. It stands beside the code that makes the
+// rightsOf: the rights that controllers and their manager need, computed from their declarations. It is next to the code that makes the
 // requests, so that both change together. roles.ts turns rights into objects of RBAC.
 import type { DefinedResource, Resource } from '@kapstan/api';
 import { isDefinedResource } from '@kapstan/api/internal';
@@ -17,7 +17,7 @@ const read = ['get', 'list', 'watch'];
 const apply = ['create', 'patch'];
 
 /**
- * Returns the least rights with which these controllers can do what they declare, in a fixed order.
+ * Returns the minimum rights with which these controllers can do what they declare, in a fixed order.
  *
  * @example
  * ```ts
@@ -73,7 +73,7 @@ function rightsToReconcile(
 ): readonly UnplacedRight[] {
   const reading = rightOf(resource, { verbs: read, why: `${name} reconciles ${resource.kind}` });
   const finalizing = rightOf(resource, { verbs: ['patch'], why: `${name} has finalizers` });
-  // Asked for by the plug-in OwnerReferencesPermissionEnforcement, which some distributions turn on.
+  // Required by the plug-in OwnerReferencesPermissionEnforcement, which some distributions turn on.
   const blocking = rightOf(resource, { verbs: ['update'], why: `${name} is an owner`, subresource: 'finalizers' });
   const why = `${name} reports the status of ${resource.kind}`;
   const reporting = rightOf(resource, { verbs: ['patch'], why, subresource: 'status' });
@@ -85,7 +85,7 @@ function rightsToReconcile(
   ];
 }
 
-/** Only a definition says whether there is a status; for other kinds a controller declares that it writes it. */
+/** Only a definition shows whether there is a status; for other kinds a controller declares that it writes one. */
 function hasStatus(resource: Resource): boolean {
   if (!isDefinedResource(resource)) return false;
   const { spec } = resource.definition as DefinedResource['definition'] & { readonly spec?: DefinitionSpec };
@@ -110,7 +110,7 @@ function rightOf({ group, plural, scope }: Resource, { verbs, why, subresource }
   return { group, resource: subresource === undefined ? plural : `${plural}/${subresource}`, verbs, why, scope };
 }
 
-/** A manager that is limited to namespaces needs no more, except for kinds that are in none. */
+/** A manager that is limited to namespaces needs no more, except for cluster-scoped kinds. */
 function inNamespaces({ scope, ...right }: UnplacedRight, namespaces: readonly string[]): readonly Right[] {
   if (scope === 'Cluster' || right.namespace !== undefined || namespaces.length === 0) return [right];
   return namespaces.map((namespace) => ({ ...right, namespace }));

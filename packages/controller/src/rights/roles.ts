@@ -1,5 +1,5 @@
 // rolesOf: roles of RBAC with the rights of controllers, and the bindings that give them to a service account. Used by tools that write
-// manifests, and by tests that run a controller with nothing else.
+// manifests, and by tests that run a controller with only these rights.
 import { deepCopy, type ObjectMeta } from '@kapstan/api';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { Right } from './right.ts';
@@ -10,7 +10,7 @@ export interface RoleRule {
   readonly resources: readonly [string];
   readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
-  /** For people; no part of the object. */
+  /** The reasons, for people; they are not part of the object. */
   readonly why: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface ServiceAccountName {
   readonly namespace: string;
 }
 
-/** Options of {@link rolesOf}: the name of the roles, and whose they are. */
+/** Options of {@link rolesOf}: the name of the roles, and their service account. */
 export interface RoleOptions {
   /** Name of each role and binding. */
   readonly name: string;
@@ -36,7 +36,7 @@ export interface RoleOptions {
 }
 
 /**
- * Puts rights into one ClusterRole and a Role for each namespace; what the ClusterRole allows is not repeated. Sorted. Throws TypeError for
+ * Puts rights into one ClusterRole and a Role for each namespace, sorted; rights of the ClusterRole are not repeated. Throws TypeError for
  * an empty list of names, which in a rule means all objects.
  */
 export function roleRules(rights: readonly Right[]): readonly RoleWithReasons[] {
@@ -49,7 +49,7 @@ export function roleRules(rights: readonly Right[]): readonly RoleWithReasons[] 
   return [{ rules: cluster }, ...roles].filter(({ rules }) => rules.length > 0);
 }
 
-/** One rule for each resource and set of names, because such rules are easy to read and to compare. */
+/** Makes one rule for each resource and set of names, because such rules are easy to read and to compare. */
 function rulesOf(rights: readonly Right[]): readonly RoleRule[] {
   const rules = new Map<string, RoleRule>();
   for (const { group, resource, names, verbs, why } of rights) {

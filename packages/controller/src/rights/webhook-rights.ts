@@ -1,5 +1,5 @@
-// rightsOfWebhooks: what a program that serves webhooks over HTTPS reads and writes besides its objects. Each line follows from a request in
-// packages/controller/src/webhooks. Called by rights.ts.
+// rightsOfWebhooks: the rights for objects that a program reads and writes because it serves webhooks over HTTPS. Each line follows from a
+// request in packages/controller/src/webhooks. Called by rights.ts.
 import type { Resource } from '@kapstan/api';
 import {
   MutatingWebhookConfiguration,
@@ -16,7 +16,9 @@ import type { Right } from './right.ts';
 
 const read = ['get', 'list', 'watch'];
 
-/** Returns the rights to keep the certificates, the configurations and the conversions, and to take away those that are declared no more. */
+/**
+ * Returns the rights to maintain the certificates, the configurations and the conversions, and to remove those that are no longer declared.
+ */
 export function rightsOfWebhooks(
   controllers: readonly Controller[],
   webhooks: WebhookOptions,
@@ -52,7 +54,7 @@ function rightsToShare({ name, namespace }: SecretName): readonly Right[] {
 /** A list and a watch of one name are authorized with the name, and so is an apply that creates. */
 function configuration({ group, plural, kind }: Resource, name: string, isDeclared: boolean): Right {
   const verbs = isDeclared ? [...read, 'create', 'patch'] : ['get', 'delete'];
-  const why = isDeclared ? 'the API servers are told of the webhooks' : `an earlier ${kind} is deleted`;
+  const why = isDeclared ? 'the webhooks are registered with the API servers' : `an earlier ${kind} is deleted`;
   return { group, resource: plural, verbs, names: [name], why };
 }
 
@@ -62,7 +64,7 @@ function conversion({ resource, hooks }: Controller): readonly Right[] {
   const isDeclared = hooks.conversions.size > 0;
   const { group, plural } = CustomResourceDefinition;
   const why = isDeclared
-    ? `the API servers are told of the conversion of ${resource.kind}`
+    ? `the conversion is registered with the API servers for ${resource.kind}`
     : `an earlier conversion of ${resource.kind} is reset`;
   const verbs = isDeclared ? [...read, 'patch'] : ['get', 'patch'];
   return [{ group, resource: plural, verbs, names: [`${resource.plural}.${resource.group}`], why }];

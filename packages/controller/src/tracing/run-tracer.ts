@@ -1,5 +1,5 @@
-// RunTracer makes a span of each run of one controller: what woke it, how long it waited, what it wrote, how it ended. controller-runner.ts
-// puts it around the runs and under their clients; exists only where a tracer provider is registered.
+// RunTracer makes a span of each run of one controller, with its cause, wait, writes and outcome. controller-runner.ts puts it around the
+// runs and under their clients. It exists only if a tracer provider is registered.
 import type { Logger, Resource, ResourceClient, WriteObserver } from '@kapstan/api';
 import {
   failSpan,
@@ -24,21 +24,21 @@ import { linkTo } from './trace-annotation.ts';
 import { type Target, TracedClient } from './traced-client.ts';
 import { WrittenSpans } from './written-spans.ts';
 
-/** How runs are traced, and where their spans go. */
+/** Says how runs are traced, and where their spans go. */
 export interface ManagerTracing extends TracingOptions {
   /**
-   * Writes the annotation `tracing.k8s.io/traceparent` on objects that a sampled run creates with `ctx.client.create`, so that controllers in other
-   * processes link to it. Default false: objects are written as they are.
+   * Writes the annotation `tracing.k8s.io/traceparent` on objects that a sampled run creates with `ctx.client.create`, so that controllers
+   * in other processes link to it. Default false: objects are written unchanged.
    */
   readonly annotatesCreated?: boolean | undefined;
 }
 
-/** What the tracers of a manager share. */
+/** State that the tracers of a manager share. */
 export interface SharedTracing {
   readonly telemetry: OpenTelemetry;
   readonly written: WrittenSpans;
   readonly annotatesCreated: boolean;
-  /** Whether the manager's client makes spans of the attempts of its calls. */
+  /** True if the manager's client makes spans of the attempts of its calls. */
   readonly tracesCalls: boolean;
 }
 
@@ -100,7 +100,7 @@ export class RunTracer {
     };
   }
 
-  /** Returns the client of the run of a key, whose calls are parts of its span. */
+  /** Returns the client of the run of a key, whose calls become parts of its span. */
   client(key: string, client: ResourceClient): ResourceClient {
     const run = this.#runs.get(key);
     if (run === undefined) return client;
@@ -109,7 +109,7 @@ export class RunTracer {
       telemetry.start(name, { kind: spanKinds.internal, attributes }, telemetry.activeOr(run.scope));
     const span = run.span.spanContext();
     const onWrite = (resource: Resource, target: Target): void => {
-      // A write that outlives its run would be remembered for ever.
+      // A write that outlives its run would be remembered forever.
       if (!isSecret(resource) && this.#runs.get(key) === run)
         this.#shared.written.begin(objectOf(resource, target), span);
     };
@@ -121,14 +121,14 @@ export class RunTracer {
     });
   }
 
-  /** Returns the observer of the writes of the run of a key, which remembers in which span they were made. */
+  /** Returns the observer of the writes of a key's run, which records their span. */
   observer(key: string, observer: WriteObserver): WriteObserver {
     const run = this.#runs.get(key);
     if (run === undefined || !isSampled(run.span)) return observer;
     return {
       observeWrite: (resource, { namespace, name }, version) => {
         observer.observeWrite(resource, { namespace, name }, version);
-        // The names of Secrets are not told.
+        // The names of Secrets are not revealed.
         if (isSecret(resource)) return;
         const object = objectOf(resource, { namespace, name });
         this.#shared.written.note(object, version, run.span.spanContext());
@@ -168,7 +168,7 @@ export class RunTracer {
       'kapstan.controller': this.#controller.name,
       'kapstan.object.kind': kindText(this.#controller.resource),
       'k8s.namespace.name': request.namespace,
-      // The names of Secrets are not told.
+      // The names of Secrets are not revealed.
       'kapstan.object.name': isSecret(this.#controller.resource) ? '' : request.name,
       'kapstan.attempt': attempt,
     });
@@ -183,7 +183,7 @@ export class RunTracer {
   }
 }
 
-/** Attributes say what is true of the whole run; a status that ended well has no status in OpenTelemetry. */
+/** Attributes describe the whole run. As is usual in OpenTelemetry, a span that ended well has no status. */
 function resultOf(result: ReconcileResult | undefined): TraceAttributes {
   if (result === undefined) return { 'kapstan.result': 'success' };
   const { requeueAfterMs } = result;

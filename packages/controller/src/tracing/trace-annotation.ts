@@ -7,8 +7,8 @@ import type { ObjectChange } from '@kapstan/informers';
 export const traceAnnotation = 'tracing.k8s.io/traceparent';
 
 /**
- * Returns a link to the span that an object names, when this process sees its name for the first time: later changes of the object have other
- * causes.
+ * Returns a link to the span that an object names. It returns one only when this process first sees the span's name, because later changes
+ * of the object have other causes.
  */
 export function annotatedLink(change: ObjectChange<KubernetesObject>): TraceLink | undefined {
   if (change.type === 'deleted') return undefined;

@@ -1,4 +1,4 @@
-// TracedClient hands the trace of a run on with each call. Where the client below makes no spans by itself, as one without HTTP, it makes one
+// TracedClient passes the trace of a run on with each call. If the client below makes no spans itself, like one without HTTP, it makes one
 // for each call. run-tracer.ts puts it under the client of a run.
 import {
   type ApplyOptions,
@@ -34,11 +34,11 @@ export type Target = { readonly namespace?: string | undefined; readonly name?: 
 
 export interface TracedClientPorts {
   readonly tracer: CallTracer;
-  /** Starts the span of a call. Undefined where the client below makes spans by itself. */
+  /** Starts the span of a call. Undefined if the client below makes spans itself. */
   readonly startCall: ((name: string, attributes: TraceAttributes) => TraceSpan) | undefined;
   /** Called before an object is written. Undefined when the run is not sampled. */
   readonly onWrite: ((resource: Resource, target: Target) => void) | undefined;
-  /** Value of the annotation of objects that are created; undefined = none. */
+  /** Value of the annotation on created objects; undefined = none. */
   readonly annotation: string | undefined;
 }
 
@@ -150,7 +150,7 @@ export class TracedClient implements ResourceClient {
       'kapstan.verb': verb,
       'kapstan.resource': place,
       'k8s.namespace.name': namespace,
-      // The names of Secrets are not told.
+      // The names of Secrets are not revealed.
       'kapstan.object.name': isSecret(resource) ? '' : name,
     });
   }

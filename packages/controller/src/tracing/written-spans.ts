@@ -1,5 +1,5 @@
-// WrittenSpans remembers in which span this process wrote which version of an object, so that the reconcile that the change causes can link to
-// it, also in another controller of the manager. Used by run-tracer.ts.
+// WrittenSpans remembers the span in which this process wrote each version of an object, so that the reconcile caused by the change can
+// link to it, even in another controller of the manager. Used by run-tracer.ts.
 import type { TraceSpanContext } from '@kapstan/api/internal';
 import type { ChangedObject } from '@kapstan/inspector';
 
@@ -11,7 +11,7 @@ type WrittenObject = Pick<ChangedObject, 'kind' | 'namespace' | 'name'>;
 export class WrittenSpans {
   /** The oldest first. */
   readonly #spans = new Map<string, TraceSpanContext>();
-  /** Writes that are not answered yet: a watch may bring the change before. */
+  /** Writes that are not answered yet, because a watch may deliver the change earlier. */
   readonly #underWay = new Map<string, TraceSpanContext>();
 
   /** Records that an object is being written. */

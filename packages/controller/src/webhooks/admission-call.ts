@@ -104,7 +104,7 @@ class AdmissionCall {
     const { request, declared, resource } = this.#parts;
     const object = request.operation === 'DELETE' ? request.oldObject : request.object;
     const validate = validatorOf(declared.functions.validates, request.operation);
-    // The deletion of a collection may come without an object when an older server asks.
+    // The deletion of a collection may arrive without an object from an older server.
     if (object === null || validate === undefined) return { allowed: true };
     const verdict = await validate(deepFreeze(deepCopy(object)) as DeepReadonly<KubernetesObject>, this.#context());
     const refusal = refusalOf((verdict ?? undefined) as Verdict, { resource, request, object });
@@ -137,7 +137,7 @@ class AdmissionCall {
   }
 }
 
-/** A configuration that somebody wrote by hand may send other kinds here. */
+/** A hand-written configuration may send other kinds here. */
 function requireOwnKind({ group, kind, version }: Resource, { kind: asked, subResource = '' }: Request): void {
   const isOwn = asked.group === group && asked.kind === kind && asked.version === version;
   if (isOwn || subResource !== '') return;

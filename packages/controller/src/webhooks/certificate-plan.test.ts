@@ -91,10 +91,10 @@ it('uses a new authority only when it had its time and the API servers know it, 
   const added = { ...before, bundle: `${two.cert}${one.cert}`, authorityKey: two.key };
   expect(plan(added, 900 * minute)).toBe('nothing until 905');
   expect(plan(added, 906 * minute, { trustedSinceMs: undefined })).toBe(`nothing until ${906 + 1 / 60}`);
-  // It took long until the API servers were told, and they get the whole time from then on.
+  // It took long until the API servers had the authority, and they get the whole time from then on.
   expect(plan(added, 930 * minute, { trustedSinceMs: startMs + 928 * minute })).toBe('nothing until 933');
   expect(plan(added, 905 * minute)).toBe('issue');
-  // The old certificate ends, so waiting longer would fail every call.
+  // The old certificate is about to end, so waiting longer would make every call fail.
   expect(plan({ ...added, serving: await one.serving(402 * minute) }, 903 * minute)).toBe('issue');
   const used = { ...added, serving: await two.serving(905 * minute) };
   expect(plan(used, 906 * minute)).toBe('nothing until 910');

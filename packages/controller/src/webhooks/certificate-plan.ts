@@ -1,11 +1,11 @@
-// Decides what is next for the certificates of webhooks: pure, from what is stored and the time. A new authority is
-// trusted everywhere before anything is signed with it, and an old one as long as a server may use it, so that no call
-// fails. Carried out by own-certificates.ts.
+// Decides the next step for the certificates of webhooks. It is pure: it depends only on the stored state and the time.
+// A new authority is trusted everywhere before anything is signed with it, and an old one as long as a server may use
+// it, so that no call fails. own-certificates.ts carries out the steps.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { parseTime } from '@kapstan/api';
 import { clockSkewMs, isAddress, type KeyPair } from '../certificates/key-pair.ts';
 
-/** What the replicas of a program share. */
+/** The state that the replicas of a program share. */
 export interface CertificateState {
   /** Certificates of the trusted authorities, PEM, the newest first. */
   readonly bundle: string;
@@ -16,17 +16,17 @@ export interface CertificateState {
 
 /** In milliseconds. */
 export interface CertificateTimes {
-  /** How long an authority is valid. Default 10 years. */
+  /** Validity of an authority, in milliseconds. Default 10 years. */
   readonly authorityMs: number;
-  /** How long before its end an authority gets a successor. Default 90 days. */
+  /** Time before its end at which an authority gets a successor. Default 90 days. */
   readonly authorityRenewBeforeMs: number;
-  /** How long a serving certificate is valid. Default 1 year. */
+  /** Validity of a serving certificate, in milliseconds. Default 1 year. */
   readonly servingMs: number;
   /** Default 30 days. */
   readonly servingRenewBeforeMs: number;
   /**
-   * How long everybody has to learn of a change: from the trust in the new authority to its first use, and from the new serving
-   * certificate to the end of the old authority. Default 5 minutes.
+   * Time for all parties to learn of a change: from the trust in the new authority to its first use, and from the new serving certificate
+   * to the end of the old authority. Default 5 minutes.
    */
   readonly overlapMs: number;
 }
@@ -42,15 +42,15 @@ export const defaultTimes: CertificateTimes = {
 };
 
 /**
- * 'replace': new authority and certificate at once, because there are none that can be used. 'addAuthority': a new
- * authority is trusted but not used. 'issue': a new serving certificate of the newest authority. 'dropOld': only the
- * newest authority stays.
+ * 'replace': new authority and certificate at once, because there are no usable ones. 'addAuthority': a new authority
+ * is trusted but not used. 'issue': a new serving certificate of the newest authority. 'dropOld': only the newest
+ * authority stays.
  */
 export type CertificateAction = 'replace' | 'addAuthority' | 'issue' | 'dropOld' | 'nothing';
 
 export interface CertificatePlan {
   readonly action: CertificateAction;
-  /** When to look again. */
+  /** The time of the next look at the certificates. */
   readonly dueMs: number;
 }
 
@@ -58,11 +58,11 @@ export interface PlanInputs {
   readonly nowMs: number;
   readonly hosts: readonly string[];
   readonly times: CertificateTimes;
-  /** Since when the API servers have been told of the whole bundle; undefined = not yet. */
+  /** The time since which the API servers have had the whole bundle; undefined = not yet. */
   readonly trustedSinceMs: number | undefined;
 }
 
-/** Returns the next step; after it was done there may be another. */
+/** Returns the next step; another one may follow it. */
 export function planCertificates(state: CertificateState | undefined, inputs: PlanInputs): CertificatePlan {
   const { nowMs, times, trustedSinceMs } = inputs;
   const parsed = state === undefined ? undefined : parse(state);
@@ -73,8 +73,8 @@ export function planCertificates(state: CertificateState | undefined, inputs: Pl
   if (authorityDueMs <= nowMs) return { action: 'addAuthority', dueMs: nowMs };
   if (endOf(serving) <= nowMs) return { action: 'issue', dueMs: nowMs };
   if (!isOfNewest) {
-    // The old certificate serves until the new authority is trusted, however long that takes; the time to learn of it
-    // begins only then.
+    // The old certificate serves until the new authority is trusted, however long that takes; the time to learn of the
+    // change begins only then.
     const usableMs = trustedSinceMs === undefined ? nowMs + untrustedLookMs : trustedSinceMs + times.overlapMs;
     return usableMs <= nowMs
       ? { action: 'issue', dueMs: nowMs }
@@ -90,7 +90,7 @@ function planServing(
 ): CertificatePlan {
   const servingDueMs = endOf(serving) - times.servingRenewBeforeMs;
   if (servingDueMs <= nowMs) return { action: 'issue', dueMs: nowMs };
-  // A full certificate loses the name of another replica, which would do the same at once.
+  // A full certificate would lose the name of another replica, which would do the same at once.
   const roomMs = hostsOf(serving).length < maxHosts ? nowMs : madeOf(serving) + times.overlapMs;
   const isMissing = !covers(serving, hosts);
   if (isMissing && roomMs <= nowMs) return { action: 'issue', dueMs: nowMs };
@@ -102,19 +102,19 @@ function planServing(
 
 const untrustedLookMs = 1000;
 
-/** A certificate has at most so many names. */
+/** Maximum number of names in a certificate. */
 export const maxHosts = 100;
 
 /**
- * Returns the names of the next serving certificate: the given ones, then those of the present certificate. Replicas that share certificates
- * may have different hosts, as with a `url` of their own, and each would otherwise take the others' names away.
+ * Returns the names of the next serving certificate: the given ones, then those of the present certificate. Replicas that share
+ * certificates may have different hosts, for example a separate `url` each, and would otherwise remove each other's names.
  */
 export function hostsToIssue(state: CertificateState | undefined, hosts: readonly string[]): readonly string[] {
   const present = state === undefined ? undefined : parse(state)?.serving;
   return [...new Set([...hosts, ...(present === undefined ? [] : hostsOf(present))])].slice(0, maxHosts);
 }
 
-/** Returns the names of a certificate as it has them: addresses of version 6 in their long form. */
+/** Returns the names in a certificate as it spells them, with IPv6 addresses in their long form. */
 function hostsOf({ subjectAltName = '' }: X509Certificate): readonly string[] {
   return [...subjectAltName.matchAll(/(?:^|, )(?:DNS|IP Address):([^,"]+)/g)].map(([, host = '']) => host);
 }
@@ -150,7 +150,7 @@ export function isSignedBy(chain: string, bundle: string): boolean {
   return signed === true;
 }
 
-/** Returns undefined for what OpenSSL cannot read: it throws errors with codes. */
+/** Returns undefined for text that OpenSSL cannot read, for which it throws errors with codes. */
 function readable<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -1,10 +1,11 @@
-// Where own certificates are kept: in a Secret, which all replicas share, or in memory. Used by own-certificates.ts.
+// Stores the program's own certificates: in a Secret, which all replicas share, or in memory. Used by
+// own-certificates.ts.
 import { type Clock, isAlreadyExists, isConflict, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
 import { SharedInformer } from '@kapstan/informers';
 import { Secret } from '@kapstan/kinds/core/v1';
 import type { CertificateState } from './certificate-plan.ts';
 
-/** What is stored, with the version that a change must name. */
+/** The stored state, with the version that a change must name. */
 export interface StoredCertificates {
   readonly state: CertificateState | undefined;
   readonly version: string | undefined;
@@ -32,7 +33,7 @@ export class MemoryCertificates implements CertificateStore {
   }
 
   async follow(): Promise<void> {
-    // Nobody else can change it.
+    // No other process can change it.
   }
 }
 
@@ -42,7 +43,7 @@ export interface SecretName {
   readonly namespace: string;
 }
 
-/** The names of its data are those of cert-manager, except for the key of the authority. */
+/** The names of its data come from cert-manager, except for the key of the authority. */
 const names = { bundle: 'ca.crt', authorityKey: 'ca.key', cert: 'tls.crt', key: 'tls.key' } as const;
 
 export interface SecretPorts {
@@ -63,7 +64,7 @@ export class SecretCertificates implements CertificateStore {
     this.#ports = ports;
   }
 
-  /** Rejects for a Secret that somebody else fills, such as cert-manager. */
+  /** Rejects for a Secret that another program fills, such as cert-manager. */
   async read(signal: AbortSignal): Promise<StoredCertificates> {
     try {
       const { data = {}, metadata } = await this.#client.get(Secret, this.#name, { signal });

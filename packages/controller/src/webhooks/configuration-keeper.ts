@@ -1,6 +1,6 @@
-// ConfigurationKeeper keeps one object as the API servers need it: it writes what is missing, and brings the authorities
-// back when somebody changes or removes them. Every replica brings them back; the leader alone writes the rest, so that
-// an old and a new version of a program do not undo each other's changes during a rollout.
+// ConfigurationKeeper maintains one object for the API servers: it writes missing parts, and restores the authorities when somebody changes
+// or removes them. Every replica restores them; only the leader writes the rest, so that an old and a new version of a program do not undo
+// each other's changes during a rollout.
 import type { Clock, KubernetesObject, Logger, ResourceClient } from '@kapstan/api';
 import { Backoff, isJsonObject } from '@kapstan/api/internal';
 import { SharedInformer } from '@kapstan/informers';
@@ -17,13 +17,13 @@ export interface KeeperPorts {
   readonly logger: Logger;
   /** True = this process may write all of its fields. */
   readonly isLeader: () => boolean;
-  /** Returns what is served at present, after a change that another process has made. */
+  /** Returns the certificates in use now, after a change that another process has made. */
   readonly refreshedCertificates: () => Promise<ServedCertificates | undefined>;
   /** Called when {@link ConfigurationKeeper.trusts} may have changed. */
   readonly onChange: () => void;
 }
 
-/** Two programs that undo each other's changes do so ever more slowly. */
+/** Backoff that slows down two programs that undo each other's changes. */
 const pauses = { initialMs: 200, maxMs: 30_000, factor: 2, jitter: 0.5, resetAfterMs: 60_000 } as const;
 
 type Write = 'apply' | 'bundle';
@@ -35,7 +35,7 @@ export class ConfigurationKeeper {
   readonly #backoff: Backoff;
   #certificates: ServedCertificates | undefined;
   #present: KubernetesObject | undefined;
-  /** The authorities at all places, as last told. */
+  /** The authorities at all places, as last reported. */
   #trusted = '';
   #hasSynced = false;
   #failure: string | undefined;
@@ -61,19 +61,22 @@ export class ConfigurationKeeper {
     await this.#work;
   }
 
-  /** Writes the authorities of these from now on. */
+  /** Writes the authorities of these certificates from now on. */
   use(certificates: ServedCertificates): void {
     this.#certificates = certificates;
     this.#wake.now();
   }
 
-  /** Applies once, because this process leads now: server-side apply drops what an earlier program version had more. */
+  /**
+   * Applies once when this process begins to lead, because server-side apply drops fields of an earlier program
+   * version.
+   */
   lead(): void {
     this.#mustApply = true;
     this.#wake.now();
   }
 
-  /** Returns why API servers cannot call yet; undefined = they can. */
+  /** Returns the reason why API servers cannot call yet; undefined = they can. */
   get problem(): string | undefined {
     const { resource, name } = this.#kept;
     const what = `${resource.kind} ${name}`;
@@ -90,7 +93,7 @@ export class ConfigurationKeeper {
     return this.#present === undefined ? [] : this.#kept.clientConfigs(this.#present);
   }
 
-  /** True also while a next authority is not trusted yet: nothing is signed with it. */
+  /** True also while the next authority is not trusted yet, because nothing is signed with it. */
   get #isServedTrusted(): boolean {
     if (this.trusts(this.#bundle)) return true;
     const chain = this.#certificates?.serving.cert ?? '';
@@ -133,7 +136,7 @@ export class ConfigurationKeeper {
     for await (const event of informer.watchEvents({ signal })) {
       if (event.type === 'synced') this.#hasSynced = true;
       else seen = event.type === 'deleted' ? undefined : (event.object as KubernetesObject);
-      // An informer that follows again does not tell what was deleted meanwhile.
+      // An informer that resumes does not report earlier deletions.
       this.#see(seen);
       this.#wake.now();
     }
@@ -188,7 +191,7 @@ export class ConfigurationKeeper {
     const { clock } = this.#ports;
     const isSoon = clock.monotonicNow() - this.#lastWriteMs < pauses.resetAfterMs;
     if (isSoon) await new Wake(clock).wait(this.#backoff.next(), signal);
-    // Another replica may have made new authorities; an old bundle must not replace its own.
+    // Another replica may have made new authorities, which an old bundle must not replace.
     this.#certificates = await this.#ports.refreshedCertificates();
     const write = this.#needed();
     if (signal.aborted || write === undefined) return;

@@ -1,4 +1,4 @@
-// Checks what authors declare with `defaults`, `validates` and `converts`, and keeps it as data. Used by
+// Checks the declarations made with `defaults`, `validates` and `converts`, and keeps them as data. Used by
 // controller-builder.ts.
 import { inspect } from 'node:util';
 import { type KubernetesObject, type LabelSelectorSpec, labelSelectorFrom, type Resource } from '@kapstan/api';

@@ -1,5 +1,5 @@
-// FileCertificates reads the certificate from files, such as those of a Secret of cert-manager that is mounted, and reads
-// them again when they change. Source: controller-runtime pkg/certwatcher.
+// FileCertificates reads the certificate from files, such as a mounted Secret of cert-manager, and reads them again when they change.
+// Source: controller-runtime pkg/certwatcher.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock, Logger } from '@kapstan/api';
@@ -14,7 +14,7 @@ export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
   /**
-   * Authorities that API servers are to trust; they are written into the configurations. Absent = somebody else does
+   * Authorities that API servers should trust; they are written into the configurations. Absent = something else does
    * that, such as cert-manager's CA injector.
    */
   readonly caFile?: string;
@@ -51,7 +51,7 @@ export class FileCertificates implements CertificateSource {
     const next = await this.#read();
     const text = JSON.stringify(next);
     if (text === this.#last) return;
-    // First, because it throws for what it cannot take; the files are then tried again.
+    // This call comes first, because it throws for files that cannot be used, which are then tried again.
     this.#events?.onChange(next);
     this.#last = text;
     this.#logger.info('Read the changed certificate of webhooks', { file: this.#files.certFile });
@@ -65,7 +65,7 @@ export class FileCertificates implements CertificateSource {
     return this.#work;
   }
 
-  /** Never rejects. The last certificate that could be used stays. */
+  /** Never rejects. The last usable certificate stays in use. */
   async #follow(signal: AbortSignal): Promise<void> {
     let told = '';
     for (;;) {

@@ -1,5 +1,5 @@
-// Follows again after a failure, ever less often, because without following a process would miss every later change.
-// Used by configuration-keeper.ts and own-certificates.ts.
+// Follows again after a failure, with growing pauses, because a process that does not follow would miss every later
+// change. Used by configuration-keeper.ts and own-certificates.ts.
 import { type Clock, delay } from '@kapstan/api';
 import { Backoff } from '@kapstan/api/internal';
 

@@ -4,7 +4,7 @@ import type { DeepReadonly, KubernetesObject, LabelSelectorSpec, Logger, Resourc
 import type { FieldError } from '@kapstan/api/errors';
 import type { AdmissionOperation, AdmissionRequest, AdmissionUser, DescribedRequest } from '@kapstan/api/internal';
 
-/** What is known about the request besides its object. */
+/** Facts about the request besides its object. */
 export interface HookContext<T extends KubernetesObject = KubernetesObject> {
   readonly operation: AdmissionOperation;
   /** The present object of an update or a deletion. */
@@ -12,7 +12,7 @@ export interface HookContext<T extends KubernetesObject = KubernetesObject> {
   readonly user: AdmissionUser;
   /** True = nothing will be written, so the function must change nothing elsewhere either. */
   readonly isDryRun: boolean;
-  /** Everything else: names, kinds, options. */
+  /** All other parts: names, kinds, options. */
   readonly request: DescribedRequest & Pick<AdmissionRequest, 'uid'>;
   /** Aborts when the server no longer waits for the answer. */
   readonly signal: AbortSignal;
@@ -41,12 +41,12 @@ export type Defaulter<T extends KubernetesObject> = (
   context: HookContext<T>,
 ) => T | undefined | Promise<T | undefined> | Promise<void> | void;
 
-/** What is wrong with one field: {@link FieldError} of `@kapstan/api/errors`, or its path and a sentence. */
+/** A problem with one field: {@link FieldError} of `@kapstan/api/errors`, or its path and a sentence. */
 export type FieldProblem = FieldError | { readonly path: string; readonly detail: string; readonly value?: unknown };
 
 /**
- * Nothing, an empty text or an empty list allows. A text denies with 403 Forbidden, problems of fields with 422 Invalid
- * and a cause for each.
+ * The outcome of a validation. Nothing, an empty text or an empty list allows. A text denies with 403 Forbidden, field
+ * problems deny with 422 Invalid and a cause for each.
  */
 export type Verdict = readonly FieldProblem[] | string | undefined;
 
@@ -59,18 +59,18 @@ type Answered = Verdict | Promise<Verdict> | Promise<void> | void;
  */
 export type Validator<T extends KubernetesObject> = (object: DeepReadonly<T>, context: HookContext<T>) => Answered;
 
-/** Validators by operation. The operations that have none are not asked about. */
+/** Validators by operation. Operations without a validator are not sent to this program. */
 export interface Validators<T extends KubernetesObject> {
   readonly create?: Validator<T>;
   readonly update?: (object: DeepReadonly<T>, context: UpdateContext<T>) => Answered;
   readonly delete?: Validator<T>;
 }
 
-/** When a hook is called, and what its failure means. Names and defaults are those of admissionregistration/v1. */
+/** Says when a hook is called, and what its failure means. Names and defaults come from admissionregistration/v1. */
 export interface HookOptions {
   /**
    * Name of the webhook in messages, metrics and the configuration, at least three labels. Default
-   * "defaults.<plural>.<group>" or "validates.<plural>.<group>". A second hook of a kind needs one.
+   * "defaults.<plural>.<group>" or "validates.<plural>.<group>". A second hook of a kind needs a name.
    */
   readonly name?: string;
   /** "status", "scale", …; "*" = the object and all subresources. Default: the object alone. */
@@ -103,16 +103,16 @@ export interface ValidatesOptions extends HookOptions {
   readonly operations?: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
 }
 
-/** A converted object. Version and kind are set for it, and metadata that it lacks is kept. */
+/** A converted object. Version and kind are filled in, and metadata that it lacks is kept. */
 export type Converted<T extends KubernetesObject> = Omit<T, 'metadata'> & Pick<KubernetesObject, 'metadata'>;
 
 /**
- * How the objects of another version are converted. The version of the controller's resource is the hub: it is stored,
- * and every conversion goes through it. Both functions get a copy, which they may change and return; of the metadata
- * only labels and annotations may change. Source: controller-runtime conversion.Hub, conversion.Convertible.
+ * Functions that convert the objects of another version. The version of the controller's resource is the hub: it is
+ * stored, and every conversion goes through it. Both functions get a copy, which they may change and return; of the
+ * metadata only labels and annotations may change. Source: controller-runtime conversion.Hub, conversion.Convertible.
  */
 export interface VersionConversion<Hub extends KubernetesObject, Other extends KubernetesObject> {
-  /** The other version; gives its type and, when made by `defineResource`, its schema for `installCrds`. */
+  /** The other version, which gives the type and, when made by `defineResource`, the schema for `installCrds`. */
   readonly resource?: Resource<Other>;
   /** Returns an object of the other version in the hub's. */
   to(object: Other): Converted<Hub> | Promise<Converted<Hub>>;
@@ -132,7 +132,7 @@ export interface DeclaredHook {
   };
 }
 
-/** All that a controller declares for webhooks, as data. */
+/** Everything that a controller declares for webhooks, as data. */
 export interface DeclaredHooks {
   readonly admission: readonly DeclaredHook[];
   /** Converters by version. */

@@ -50,7 +50,7 @@ function versionOf(hub: Resource, apiVersion: string): string {
   throw new Error(`cannot convert ${hub.kind} between ${hub.group} and ${apiVersion}`);
 }
 
-/** Undefined = the hub itself. */
+/** Returns undefined for the hub itself. */
 function conversionOf(
   hub: Resource,
   conversions: Conversions,

@@ -16,7 +16,7 @@ export interface InstallControllersOptions {
   readonly logger: Logger;
 }
 
-/** Resolves when the definitions are established, to a function that takes the webhooks away again. */
+/** Waits until the definitions are established, and resolves to a function that removes the webhooks. */
 export async function installControllers(
   controllers: readonly Controller[],
   { client, clock, logger }: InstallControllersOptions,

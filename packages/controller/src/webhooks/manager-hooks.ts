@@ -1,5 +1,5 @@
-// ManagerHooks brings the hooks of a manager's controllers to the API server: to one in the same process as functions, to
-// all others over HTTPS. Used by manager.ts.
+// ManagerHooks makes the hooks of a manager's controllers available to the API server: as functions to one in the same process, over HTTPS
+// to all others. Used by manager.ts.
 import type { Clock, DefinedResource, Logger, ResourceClient } from '@kapstan/api';
 import { isHookHost, type ProgramHooks } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
@@ -31,7 +31,7 @@ export class ManagerHooks {
   #unhost: () => void = () => undefined;
   #isStarted = false;
 
-  /** Throws TypeError when it is not said how the API server reaches the hooks. */
+  /** Throws TypeError when the options do not say how the API server reaches the hooks. */
   constructor(controllers: readonly Controller[], ports: ManagerHooksPorts) {
     this.#controllers = controllers;
     this.#ports = ports;
@@ -51,12 +51,12 @@ export class ManagerHooks {
     return this.#runner?.port;
   }
 
-  /** Whether this program serves webhooks over HTTPS. */
+  /** True if this program serves webhooks over HTTPS. */
   get isServed(): boolean {
     return this.#hasHooks && this.#ports.webhooks !== undefined && this.#ports.webhooks !== false;
   }
 
-  /** Returns why the webhooks cannot be called yet; undefined = they can. */
+  /** Returns the reason why the webhooks cannot be called yet; undefined = they can. */
   get problem(): string | undefined {
     if (this.#isStarted || !this.isServed) return this.#runner?.problem;
     return 'not listening yet';
@@ -70,7 +70,7 @@ export class ManagerHooks {
       if (isHookHost(client)) this.#unhost = client.hostHooks(this.#hooks);
       return;
     }
-    // Imported here, because most programs need neither a server nor certificates.
+    // The runner is imported here, because most programs need neither a server nor certificates.
     const { WebhookRunner } = await import('./webhook-runner.ts');
     const runner = new WebhookRunner({
       ...ports,
@@ -84,7 +84,10 @@ export class ManagerHooks {
     await runner.start(stop);
   }
 
-  /** Writes, while this process leads, what only the leader writes, and takes away what is declared no more. */
+  /**
+   * While this process leads, writes the parts that only the leader writes, and removes those that are no longer
+   * declared.
+   */
   get leading(): Runnable | undefined {
     const { webhooks, ...ports } = this.#ports;
     if (!webhooks || webhooks.configurations === false) return undefined;
@@ -104,7 +107,7 @@ export class ManagerHooks {
     return convertedDefinitions(this.#controllers, resources, this.#runner?.conversion);
   }
 
-  /** The server in this process calls them no more. */
+  /** Ends the calls by the server in this process. */
   unhost(): void {
     this.#unhost();
   }

@@ -55,7 +55,7 @@ it('keeps long numbers, and takes undefined for absent', () => {
   expect(objectPatch({ a: long }, { a: new ExactNumber('12345678901234567891') })).toHaveLength(1);
 });
 
-/** The plainest implementation of RFC 6902, as far as these operations go. */
+/** The simplest implementation of RFC 6902 for these operations. */
 function applied(value: unknown, operations: readonly PatchOperation[]): unknown {
   const root = { value: structuredClone(value) };
   for (const operation of operations) {

@@ -62,7 +62,7 @@ function compareLists(before: readonly unknown[], after: readonly unknown[], pla
     operations.push({ op: 'add', path: `${path}/${at}`, value: listed(after[at]) });
 }
 
-/** Returns what JSON writes in place of an item that is undefined. */
+/** Returns JSON's replacement for an item that is undefined. */
 function listed(item: unknown): unknown {
   return item === undefined ? null : item;
 }

@@ -82,7 +82,7 @@ it('signs with a new authority only when it has been trusted for the overlap', a
   await own.ended();
 });
 
-/** Shared certificates of which each replica learns by itself, as from a Secret. */
+/** Shared certificates of which each replica learns separately, as from a Secret. */
 class SharedCertificates implements CertificateStore {
   readonly #followers = new Set<() => void>();
   #stored: StoredCertificates = { state: undefined, version: undefined };

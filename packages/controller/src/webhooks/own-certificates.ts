@@ -1,5 +1,5 @@
-// OwnCertificates makes an authority and a serving certificate, shares them through a store, and renews them in time as
-// certificate-plan.ts says. Any replica may do a step; the store lets one win.
+// OwnCertificates makes an authority and a serving certificate, shares them through a store, and renews them in time
+// according to certificate-plan.ts. Any replica may do a step; the store lets one win.
 import type { Clock, Logger } from '@kapstan/api';
 import { Backoff } from '@kapstan/api/internal';
 import { createIssuer } from '../certificates/index.ts';
@@ -154,7 +154,7 @@ export class OwnCertificates implements CertificateSource {
   }
 
   #serve({ state }: StoredCertificates): void {
-    // A Secret may hold anything. What cannot be used is replaced by the next step.
+    // A Secret may hold anything. Unusable content is replaced by the next step.
     if (state === undefined || !isUsable(state)) return;
     const text = `${state.bundle}\n${state.serving.cert}`;
     if (text === this.#served) return;
@@ -163,7 +163,7 @@ export class OwnCertificates implements CertificateSource {
     this.#served = text;
   }
 
-  /** Returns what was told, so that the same failure is told once. */
+  /** Returns the text that was logged, so that the same failure is logged once. */
   #tell(error: unknown, before: string): string {
     const text = error instanceof Error ? error.message : String(error);
     if (text !== before)

@@ -4,7 +4,7 @@ import { parseJson, StatusError } from '@kapstan/api';
 import { badRequest, requestEntityTooLarge, tooManyRequests, unsupportedMediaType } from '@kapstan/api/errors';
 import { parseJsonInSlices, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
 
-/** A larger text would hold the event loop for milliseconds. */
+/** A larger text would block the event loop for milliseconds. */
 const wholeBytes = 256 * 1024;
 
 /** Returns the parsed JSON. Throws 415, 413, 429 and 400. */
@@ -33,7 +33,7 @@ export class BodyBudget {
     this.#limit = limit;
   }
 
-  /** Returns what one request takes of it. */
+  /** Returns the share of one request. */
   share(): BodyShare {
     let own = 0;
     return {
@@ -52,7 +52,7 @@ export class BodyBudget {
 }
 
 export interface BodyShare {
-  /** Returns false when there is no room for so many more. */
+  /** Returns false when there is no room for this many more. */
   take(bytes: number): boolean;
   giveBack(): void;
 }
@@ -60,11 +60,11 @@ export interface BodyShare {
 export interface BodyLimits {
   readonly maxBytes: number;
   readonly share: BodyShare;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the answer is no longer awaited. */
   readonly signal: AbortSignal;
 }
 
-/** After a rejection the rest is not read: the connection must end. */
+/** Reads the body. After a rejection the rest is not read, so the connection must end. */
 async function readBytes(request: IncomingMessage, { maxBytes, share, signal }: BodyLimits): Promise<Buffer> {
   const tooLarge = (): Error => requestEntityTooLarge(`the body has more than ${maxBytes} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
@@ -103,7 +103,7 @@ function decoded(bytes: Buffer): string {
   }
 }
 
-/** Runs the work in slices of a few milliseconds, so that other requests go on. */
+/** Runs the work in slices of a few milliseconds, so that other requests can proceed. */
 export async function inTurns<T>(work: SlicedWork<T>): Promise<T> {
   const slice = new TurnSlice({ itemsPerLook: 1 });
   for (;;) {

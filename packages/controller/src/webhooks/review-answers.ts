@@ -14,7 +14,7 @@ import {
 /** Answers one parsed body. Rejects when the function fails; a StatusError is the fault of the caller. */
 export type ReviewAnswer = (body: unknown, signal: AbortSignal) => Promise<object>;
 
-/** Returns what answers reviews of the versions v1 and v1beta1, each in its own version. */
+/** Returns a function that answers reviews of the versions v1 and v1beta1, each in its own version. */
 export function admissionAnswer(hook: AdmissionHook): ReviewAnswer {
   return async (body, signal) => {
     const { apiVersion, request } = requireReview(body, { group: 'admission.k8s.io', kind: 'AdmissionReview' });
@@ -30,7 +30,7 @@ export function admissionAnswer(hook: AdmissionHook): ReviewAnswer {
   };
 }
 
-/** Returns what answers reviews of the version v1 for all definitions. */
+/** Returns a function that answers reviews of the version v1 for all definitions. */
 export function conversionAnswer(hooks: readonly ConversionHook[]): ReviewAnswer {
   return async (body, signal) => {
     const { apiVersion, request } = requireReview(body, {
@@ -52,7 +52,7 @@ export function conversionAnswer(hooks: readonly ConversionHook[]): ReviewAnswer
       const convertedObjects = await convertAll(objects as readonly UnstructuredObject[], target);
       return answer({ convertedObjects, result: { status: 'Success' } });
     } catch (error) {
-      // The review as a whole is answered, so that the reason reaches the client.
+      // The answer refuses the review as a whole, so that the reason reaches the client.
       return answer({ convertedObjects: [], result: failureOf(error) });
     }
   };
@@ -110,7 +110,7 @@ interface ReadReview {
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** Throws 400 for anything else than a review with a request. */
+/** Throws 400 for anything except a review with a request. */
 function requireReview(body: unknown, { group, kind, versions = ['v1', 'v1beta1'] }: ExpectedReview): ReadReview {
   if (!isJsonObject(body)) throw badRequest(`the body must be a ${kind}`);
   const { apiVersion, kind: said, request } = body;

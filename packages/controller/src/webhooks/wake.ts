@@ -1,4 +1,4 @@
-// Wake lets a loop sleep until its time has come or somebody wakes it. Used by the loops that keep certificates and
+// Wake lets a loop sleep until its time has come or it is woken. Used by the loops that maintain certificates and
 // configurations.
 import type { Clock } from '@kapstan/api';
 
@@ -17,7 +17,7 @@ export class Wake {
     this.#resolve();
   }
 
-  /** Resolves after the time (Infinity = never), when somebody wakes it, and when the signal aborts. */
+  /** Resolves after the time (Infinity = never), when the loop is woken, and when the signal aborts. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.#isWoken && !signal.aborted && ms > 0) {
       await new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
-// Takes away what an earlier version of a program wrote and this one does not declare any more: configurations without
-// hooks, and conversions. Otherwise API servers would call a webhook that nobody answers. Run by manager-hooks.ts while
-// the process leads.
+// Removes objects and fields that an earlier version of a program wrote and this one no longer declares: configurations
+// without hooks, and conversions. Otherwise API servers would call a webhook that nothing answers. Run by
+// manager-hooks.ts while the process leads.
 import {
   type Clock,
   delay,
@@ -28,7 +28,7 @@ export interface LeftoverPorts {
 
 const pauses = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0.5, resetAfterMs: 120_000 } as const;
 
-/** Resolves when nothing is left. Never rejects. The resources are those that the program reconciles. */
+/** Resolves when nothing is left over. Never rejects. The resources are those that the program reconciles. */
 export async function removeLeftovers(
   hooks: ProgramHooks,
   resources: readonly Resource[],
@@ -68,7 +68,7 @@ class Leftovers {
         await work();
         return;
       } catch (error) {
-        // Somebody else took it away; a program that may not look has not written either.
+        // The object was removed by someone else; a program without permission to read has not written it either.
         if (signal.aborted || isNotFound(error) || isForbidden(error)) return;
         const text = error instanceof Error ? error.message : String(error);
         if (text !== told) logger.warn(`Failed to take away earlier webhooks, trying again: ${text}`);
@@ -96,7 +96,7 @@ class Leftovers {
     const fields = appliedFields(present, name)?.['f:spec'];
     const isOwn = isJsonObject(fields) && fields['f:conversion'] !== undefined;
     if (!isOwn || conversion?.strategy !== 'Webhook') return;
-    // Applying without the field would leave what a second manager owns of it.
+    // Applying without the field would leave the part that a second manager owns.
     const body = [
       { op: 'test', path: '/metadata/resourceVersion', value: present.metadata?.resourceVersion ?? '' },
       { op: 'replace', path: '/spec/conversion', value: { strategy: 'None' } },

@@ -1,5 +1,5 @@
-// Names of the objects that a program with webhooks writes. Used by what writes them and by what computes rights and manifests, so that all
-// have the same.
+// Names of the objects that a program with webhooks writes. The code that writes them and the code that computes rights and manifests share
+// these names.
 import type { ManagerOptions } from '../manager/manager-options.ts';
 import type { SecretName } from './certificate-store.ts';
 import { isFromFiles, type WebhookOptions } from './webhook-options.ts';
@@ -12,7 +12,10 @@ export function configurationsName(
   return `${(leaderElection || controllers[0])?.name ?? 'kapstan'}-webhooks`;
 }
 
-/** Returns the Secret in which replicas share their own certificates; undefined = they have files, or each has its own in memory. */
+/**
+ * Returns the Secret in which replicas share self-made certificates; undefined = they come from files, or each replica has its own in
+ * memory.
+ */
 export function certificatesSecret({
   certificates = {},
   service,

@@ -13,10 +13,10 @@ import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1
 import type { WebhookService } from './webhook-options.ts';
 import { conversionPath, pathOf } from './webhook-paths.ts';
 
-/** Where API servers find the program. */
+/** The address at which API servers reach the program. */
 export interface WebhookAddress {
   readonly service: WebhookService | undefined;
-  /** Without a slash at the end. Used without a service. */
+  /** URL without a slash at the end. Used without a service. */
   readonly url: string;
 }
 
@@ -24,23 +24,25 @@ export interface WebhookAddress {
 export interface KeptObject {
   readonly resource: Resource;
   readonly name: string;
-  /** True = the whole object is the program's own, so that it may be made; false = a part of somebody's object. */
+  /**
+   * True = the whole object belongs to the program, which may create it; false = only a part of somebody else's object.
+   */
   readonly isOwn: boolean;
-  /** Returns the fields of the program. `bundle` is undefined when somebody else writes it. */
+  /** Returns the fields of the program. `bundle` is undefined when something else writes it. */
   fields(bundle: string | undefined): KubernetesObject;
   /** Returns the client configurations of the program in an object. */
   clientConfigs(object: KubernetesObject): readonly FoundConfig[];
 }
 
 interface FoundConfig {
-  /** JSON pointer to what has the client configuration, such as "/webhooks/0". */
+  /** JSON pointer to the parent of the client configuration, such as "/webhooks/0". */
   readonly place: string;
   /** Name of the webhook; a patch tests it, because the place may have changed. */
   readonly name: string | undefined;
   readonly config: WebhookClientConfig;
 }
 
-/** Returns what is to be kept for these hooks. */
+/** Returns the objects to maintain for these hooks. */
 export function keptObjects(hooks: ProgramHooks, name: string, address: WebhookAddress): readonly KeptObject[] {
   const of = (type: AdmissionHook['type']): readonly AdmissionHook[] =>
     hooks.admission.filter((hook) => hook.type === type);
@@ -94,7 +96,7 @@ export function conversionOf(address: WebhookAddress, bundle: string | undefined
   return { strategy: 'Webhook', webhook };
 }
 
-/** Fields that the author did not choose are left to the server's defaults, and to whoever sets them. */
+/** Fields that the author did not set are left to the server's defaults, and to other writers. */
 function webhookOf({ name, resource, rule, type }: AdmissionHook, config: WebhookClientConfig): object {
   const { operations, subresource, ...options } = rule;
   const { reinvocationPolicy, ...common } = options;
@@ -157,7 +159,8 @@ export function definitionWithVersions(
         `the version ${version.name} of ${metadata?.name} is described twice, in its definition and by a resource of converts()`,
       );
   }
-  // Also without other resources: several versions without their conversion would be read as if they were one.
+  // The conversion is included even without other resources, because several versions without it would be read as if
+  // they were one.
   const next = { ...spec, versions, ...given({ conversion }) };
   return { ...resource, definition: { ...resource.definition, spec: next } as DefinedResource['definition'] };
 }

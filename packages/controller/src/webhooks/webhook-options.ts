@@ -1,5 +1,5 @@
-// WebhookOptions: how a manager serves the webhooks of its controllers over HTTPS. Checked here, read by
-// webhook-runner.ts.
+// WebhookOptions: settings for serving the webhooks of a manager's controllers over HTTPS. They are checked
+// here and read by webhook-runner.ts.
 import { inspect } from 'node:util';
 import {
   checkedElsewhere,
@@ -23,45 +23,45 @@ export interface WebhookService {
   readonly port?: number;
 }
 
-/** Where certificates that the manager makes are kept, and how long they live. */
+/** The place where certificates made by the manager are kept, and their lifetimes. */
 export interface OwnCertificateOptions {
   /**
    * The Secret in which all replicas share the authority and the certificate. Default: "<service>-webhook-certificates"
    * in the namespace of the Service; with a `url` the memory of this process.
    */
   readonly secret?: SecretName;
-  /** When certificates are renewed, in milliseconds. */
+  /** Lifetimes and renewal times of certificates, in milliseconds. */
   readonly times?: Partial<CertificateTimes>;
 }
 
-/** How webhooks are served: where API servers find them, where they listen, with which certificates. */
+/** Settings of the webhooks: the address for API servers, the address to listen on, and the certificates. */
 export interface WebhookOptions {
   /** Port to listen at. 0 = any free port. Default 9443. */
   readonly port?: number;
   /** Address to listen at. Default: all. */
   readonly host?: string;
-  /** How API servers reach this program. Either this or `url` is given. */
+  /** The Service through which API servers reach this program. Either this or `url` is given. */
   readonly service?: WebhookService;
   /**
-   * How API servers outside the cluster reach this program, for development: "https://192.168.1.5:9443". Without a port:
-   * the one that it listens at.
+   * URL at which API servers outside the cluster reach this program, for development: "https://192.168.1.5:9443". Without a port, the port
+   * on which it listens.
    */
   readonly url?: string;
-  /** Own ones, or files. Default: own ones. */
+  /** Self-made certificates, or files. Default: self-made ones. */
   readonly certificates?: OwnCertificateOptions | CertificateFiles;
   /**
-   * Name of the two configurations, and field manager of what is written. Default: "<name>-webhooks", after the Lease of
-   * the leader election or the first controller.
+   * Name of the two configurations, and field manager of written objects. Default: "<name>-webhooks", after the Lease of the leader
+   * election or the first controller.
    */
   readonly name?: string;
-  /** False = somebody else writes the configurations and the conversion of the definitions. Default true. */
+  /** False = another program writes the configurations and the conversion of the definitions. Default true. */
   readonly configurations?: boolean;
   /**
-   * How long calls are answered after the stop, so that API servers learn that this process leaves, in milliseconds.
-   * Default 5000.
+   * Time for which calls are answered after the stop, so that API servers learn that this process leaves, in
+   * milliseconds. Default 5000.
    */
   readonly leaveMs?: number;
-  /** Calls that are answered at once; more get 429 and are tried again. Default 2000. */
+  /** Maximum number of concurrent calls; more get 429 and are tried again. Default 2000. */
   readonly maxInFlight?: number;
 }
 
@@ -122,7 +122,7 @@ export function requireWebhooks(webhooks: unknown): void {
   requireTimes(options.certificates);
 }
 
-/** Whether certificates come from files. */
+/** True if certificates come from files. */
 export function isFromFiles(certificates: WebhookOptions['certificates'] = {}): certificates is CertificateFiles {
   return 'certFile' in certificates || 'keyFile' in certificates;
 }
@@ -134,7 +134,7 @@ function requireCertificates(certificates: unknown, name: string): void {
   else requireOptions(given, ownTable, 'webhooks.certificates');
 }
 
-/** A certificate that is renewed before it begins would be renewed all the time. */
+/** Checks the times, because a certificate that is due for renewal from its start would be renewed all the time. */
 function requireTimes(certificates: WebhookOptions['certificates']): void {
   if (certificates === undefined || isFromFiles(certificates)) return;
   const { authorityMs, authorityRenewBeforeMs, servingMs, servingRenewBeforeMs, overlapMs } = {

@@ -4,7 +4,9 @@ import type { AdmissionHook } from '@kapstan/api/internal';
 
 export const conversionPath = '/convert';
 
-/** Returns "/mutate-demo-dev-v1-echo". A hook with a name of its own has it at the end, because a kind has only one without. */
+/**
+ * Returns "/mutate-demo-dev-v1-echo". A hook with its own name has the name at the end, because only one hook per kind may lack it.
+ */
 export function pathOf({ type, name, resource, rule }: AdmissionHook): string {
   const { group, version, kind, plural } = resource;
   const verb = type === 'mutating' ? 'mutate' : 'validate';

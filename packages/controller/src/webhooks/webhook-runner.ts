@@ -27,7 +27,7 @@ export interface WebhookRunnerPorts {
   readonly isLeader: () => boolean;
 }
 
-/** Two of the largest reviews of conversions. */
+/** Large enough for two of the largest conversion reviews. */
 const maxBodyBytes = 256 * 1024 * 1024;
 
 export class WebhookRunner {
@@ -71,7 +71,7 @@ export class WebhookRunner {
       this.#server = server;
       if (this.#current !== undefined) server.use(this.#current.serving);
     } finally {
-      // After the start the stop is no longer the end: calls are answered until the drain.
+      // After the start, the stop signal no longer ends the server at once: calls are answered until the drain.
       stop.removeEventListener('abort', onStop);
     }
     logger.info('Serving webhooks', { port: this.#port });
@@ -79,18 +79,18 @@ export class WebhookRunner {
     this.#startKeepers();
   }
 
-  /** Writes again what only the leader writes. */
+  /** Writes again the parts that only the leader writes. */
   lead(): void {
     for (const keeper of this.#keepers) keeper.lead();
   }
 
-  /** Returns the conversion of definitions that are installed now; undefined when somebody else writes it. */
+  /** Returns the conversion of definitions that are installed now; undefined when something else writes it. */
   get conversion(): object | undefined {
     if (this.#ports.options.configurations === false || this.#port === undefined) return undefined;
     return conversionOf(this.#address, this.#current?.bundle);
   }
 
-  /** Returns why API servers cannot call yet; undefined = they can. */
+  /** Returns the reason why API servers cannot call yet; undefined = they can. */
   get problem(): string | undefined {
     if (this.#port === undefined) return 'not listening yet';
     const problems = this.#keepers.flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
@@ -98,8 +98,8 @@ export class WebhookRunner {
   }
 
   /**
-   * Answers until `leaveMs` have passed since the stop, then what is under way for at most the grace period, and ends
-   * everything. Idempotent.
+   * Answers until `leaveMs` have passed since the stop, then finishes calls under way for at most the grace period, and
+   * ends everything. Idempotent.
    */
   async stop({
     stoppedAtMs,
@@ -122,13 +122,13 @@ export class WebhookRunner {
   }
 
   #use(certificates: ServedCertificates): void {
-    // First, because it throws for what it cannot take.
+    // This call comes first, because it throws for certificates that cannot be used.
     this.#server?.use(certificates.serving);
     this.#current = certificates;
     for (const keeper of this.#keepers) keeper.use(certificates);
   }
 
-  /** What others write is not known here; the overlap must suffice then. */
+  /** Writes by others are not known here, so the overlap must suffice. */
   #isTrusted(bundle: string): boolean {
     if (this.#ports.options.configurations === false) return true;
     return this.#keepers.length > 0 && this.#keepers.every((keeper) => keeper.trusts(bundle));

@@ -47,14 +47,14 @@ const longestMs = 30_000;
 const sliceAnswers = 64;
 
 const noSuchWebhook = new StatusError({ code: 404, reason: 'NotFound', message: 'there is no such webhook' });
-const badTarget = badRequest('the target of the request is no path');
+const badTarget = badRequest('the target of the request is not a path');
 
 export class WebhookServer {
   readonly #options: WebhookServerOptions;
   readonly #budget: BodyBudget;
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #server: Server;
-  /** All connections, also those whose handshake has not ended or that never had a request. */
+  /** All connections, even those whose handshake has not ended or that never had a request. */
   readonly #sockets = new Set<Socket>();
   /** Connections of the requests under way. */
   readonly #busy = new Set<Socket>();
@@ -93,12 +93,12 @@ export class WebhookServer {
     });
   }
 
-  /** New connections get this certificate; present ones go on. */
+  /** New connections get this certificate; existing ones continue. */
   use({ cert, key }: KeyPair): void {
     this.#server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' });
   }
 
-  /** From now on each answer ends its connection, so that callers look for another process. */
+  /** From now on each answer ends its connection, so that callers switch to another process. */
   leave(): void {
     this.#isLeaving = true;
   }
@@ -134,7 +134,7 @@ export class WebhookServer {
     });
   }
 
-  /** Never rejects: nobody awaits it, and an error that nobody handles would end the process. */
+  /** Never rejects, because nobody awaits it, and an unhandled error would end the process. */
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const url = urlOf(request);
@@ -157,7 +157,7 @@ export class WebhookServer {
       const answered = await this.#answer(route, exchange);
       code = answered.code;
       if (this.#isLeaving) exchange.response.setHeader('connection', 'close');
-      // The rest of a body that was refused or came too late is not read, so that it needs no memory.
+      // The rest of a body that was refused or came too late is not read, so it needs no memory.
       if (!exchange.request.complete) exchange.response.setHeader('connection', 'close');
       send(exchange.response, answered);
     } finally {
@@ -186,7 +186,7 @@ export class WebhookServer {
         this.#options.logger.warn('A webhook failed', { webhook: route.path, error });
       return { code: status.code, text: stringifyJson(status), retryAfterSeconds: status.details?.retryAfterSeconds };
     } finally {
-      // The parsed body lives as long as the call, so its share does too.
+      // The parsed body lives as long as the call, and so does its share.
       share.giveBack();
       call.end();
     }
@@ -205,7 +205,7 @@ interface Answered {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** The time of one call: it ends when the caller gives up, by its clock or by its connection. */
+/** The time of one call, which ends when the caller gives up, by its clock or by its connection. */
 class CallTime {
   readonly #stop = new AbortController();
   readonly #cancel: () => void;
@@ -223,7 +223,7 @@ class CallTime {
     return this.#stop.signal;
   }
 
-  /** Rejects at the end of the time. A function that goes on is then no longer waited for. */
+  /** Rejects when the time is over. A function that continues is then no longer awaited. */
   async inTime<T>(work: Promise<T>): Promise<T> {
     work.catch(() => undefined);
     const over = new Promise<never>((_, reject) => {
@@ -252,7 +252,7 @@ function routesOf({ admission, conversions }: ProgramHooks): ReadonlyMap<string,
   return new Map(routes.map((route) => [route.path, route]));
 }
 
-/** The caller says in its query how long it waits. */
+/** Returns the caller's time limit, which is in its query. */
 function timeoutOf({ timeoutMs }: Route, url: URL): number {
   const asked = url.searchParams.get('timeout');
   const parsed = asked === null ? timeoutMs : parseDuration(asked);
@@ -266,7 +266,7 @@ async function encoded(review: object): Promise<string> {
     : inTurns(stringifyInSlices(review));
 }
 
-/** Undefined = a target that is no URL, such as "//". */
+/** Returns undefined for a target that is not a URL, such as "//". */
 function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
   return URL.canParse(url, 'https://webhook') ? new URL(url, 'https://webhook') : undefined;
 }

@@ -33,15 +33,15 @@ export class DelayingQueue<K> extends WorkQueue<K> {
     return this.#delayed.smallest(count).map(({ key, rank }) => ({ key, dueAtMs: rank }));
   }
 
-  /** Returns when a key that waits for its time is due, on the monotonic clock; undefined for any other key. */
+  /** Returns the time when a delayed key is due, on the monotonic clock; undefined for any other key. */
   dueAtMs(key: K): number | undefined {
     return this.#delayed.rankOf(key);
   }
 
   /**
    * Adds a key after a delay; at once if it is 0 or less. A key that waits already keeps the earlier time and the
-   * higher priority. Ignored after shutdown. Throws TypeError for a delay that is no number, and as {@link
-   * WorkQueue.add} does.
+   * higher priority. Ignored after shutdown. Throws TypeError for a delay that is not a number, and the errors of
+   * {@link WorkQueue.add}.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {
     requireKey(key);

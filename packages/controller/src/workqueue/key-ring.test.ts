@@ -34,7 +34,7 @@ describe('a ring of keys', () => {
   });
 
   it.each([0, 2 ** 31 - 100])('behaves like an array that is searched, from number %i on', (firstNumber) => {
-    // Few keys, so that many repeat, but more than the smallest table holds, so that it grows and shrinks.
+    // There are few keys, so that many repeat, but more than the smallest table holds, so that it grows and shrinks.
     const step = fc.oneof(
       { weight: 8, arbitrary: fc.integer({ min: 0, max: 400 }).map((key) => ({ add: `key-${key}` })) },
       { weight: 1, arbitrary: fc.integer({ min: 1, max: 8 }).map((take) => ({ take })) },
@@ -43,7 +43,7 @@ describe('a ring of keys', () => {
       fc.property(fc.array(step, { maxLength: 600, size: 'max' }), (steps) => {
         const ring = new KeyRing<string>(firstNumber);
         const model = new Set<string>();
-        // An expectation per step would take most of the time.
+        // Faults are collected, because an expectation per step would take most of the time.
         const wrong: unknown[] = [];
         for (const one of steps) {
           if ('add' in one) {

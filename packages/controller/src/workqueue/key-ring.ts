@@ -1,9 +1,9 @@
-// KeyRing: distinct keys in the order in which they came. queue-order.ts uses it for waiting keys. A Map or Set of a
-// million keys spends most of its time on distant memory, twice per key, and on moving its contents as it grows.
+// KeyRing: distinct keys in order of arrival. queue-order.ts uses it for waiting keys. A Map or Set of a million keys
+// spends most of its time on distant memory, twice per key, and on moving its contents as it grows.
 import { randomBytes } from 'node:crypto';
 
 const leastSlots = 64;
-/** Share of slots that may be taken before the table is rebuilt. */
+/** Fraction of slots that may be taken before the table is rebuilt. */
 const fullness = 3 / 4;
 /** Numbers of keys are kept in 32 bits. */
 const greatestNumber = 2 ** 30;
@@ -19,15 +19,15 @@ const float = new Float64Array(1);
 const halves = new Int32Array(float.buffer);
 
 /**
- * Keys are strings or numbers, compared with ===. Memory: the keys in it, at times four times as much; little once it
- * is empty.
+ * Keys are strings or numbers, compared with ===. Memory: proportional to its keys, at times four times as much; little
+ * once it is empty.
  *
  * Each key gets the next number; `#head` is the number of the first key still here. The table maps a key to its number,
  * and the number's last bits give its place in the ring. A number below `#head` in the table belongs to a key that has
  * left, so taking a key out does not touch the table.
  */
 export class KeyRing<K> {
-  /** Hash and number of each key alternately. A key's slot is the slot of its hash, or the first free one after it. */
+  /** Hash and number of each key alternately. A key is in the slot of its hash, or in the first free one after it. */
   #slots: Int32Array = emptySlots(leastSlots);
   #slotMask: number = leastSlots - 1;
   /** Number of slots that are not empty, including slots of keys that have left. */

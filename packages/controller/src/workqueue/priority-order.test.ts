@@ -68,7 +68,7 @@ describe('a WorkQueue with priorities', () => {
     let served = 0;
     let lowAfterMs = -1;
     for (let i = 0; lowAfterMs < 0 && i < 20_000; i++) {
-      // Two keys come for each one that is served, so the queue only grows.
+      // Two keys arrive for each one that is processed, so the queue only grows.
       queue.add(`high-${i}-a`, 0);
       queue.add(`high-${i}-b`, 0);
       const key = (await queue.get()) as string;
@@ -77,7 +77,7 @@ describe('a WorkQueue with priorities', () => {
       if (key === 'low') lowAfterMs = clock.monotonicNow();
       await clock.advance(100);
     }
-    // Keys that come after 10 s go behind it. The 200 earlier ones go first, one each 100 ms.
+    // Keys that arrive after 10 s come behind it. The 200 earlier ones come first, one each 100 ms.
     expect([served, lowAfterMs]).toEqual([201, 20_000]);
   });
 

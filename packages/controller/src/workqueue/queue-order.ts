@@ -6,12 +6,12 @@ import { type OptionTable, optional, requireObject, requireOptions } from '@kaps
 import { KeyRing } from './key-ring.ts';
 import { RankHeap } from './rank-heap.ts';
 
-/** How fast waiting makes up for a lower priority. */
+/** Controls how fast waiting makes up for a lower priority. */
 export interface PriorityOptions {
   /**
    * Waiting time that one step of priority is worth, in milliseconds. Above 0. A key waits as if it had been added
-   * `priority · agingMs` earlier, so it goes before everything that is added later than this, whatever the load.
-   * Default 100: a key of priority -100 goes before everything of priority 0 that is added 10 s after it.
+   * `priority · agingMs` earlier, so it precedes all keys that are added later than this, under any load. Default 100:
+   * a key of priority -100 precedes all keys of priority 0 that are added 10 s after it.
    */
   readonly agingMs?: number;
 }
@@ -23,7 +23,10 @@ export interface QueueOrder<K> {
   readonly length: number;
   /** Priority of the next key; 0 when none waits. */
   readonly firstPriority: number;
-  /** Adds a key. Returns the priority with which it waited already, or undefined; the higher one counts from now on. */
+  /**
+   * Adds a key. Returns the priority with which it was already waiting, or undefined; the higher one counts from now
+   * on.
+   */
   put(key: K, priority: number): number | undefined;
   /** Takes out the next key; there must be one. */
   take(): K;
@@ -111,7 +114,7 @@ function requireAging(agingMs: unknown, name: string): void {
   throw new TypeError(`${name} must be above 0, not ${inspect(agingMs)}`);
 }
 
-/** Throws TypeError: a NaN would disorder the others, and each fraction would be a metric series of its own. */
+/** Throws TypeError, because a NaN would disorder the others, and each fraction would be a separate metric series. */
 export function requirePriority(priority: unknown): asserts priority is number {
   if (!Number.isInteger(priority)) throw new TypeError(`a priority must be a whole number, not ${inspect(priority)}`);
 }

@@ -4,15 +4,15 @@
 interface RankedKey<K> {
   readonly key: K;
   rank: number;
-  /** Decides between equal ranks, which leave in the order in which they came. */
+  /** Decides between equal ranks, which leave in order of arrival. */
   order: number;
   /** Place in the heap. */
   index: number;
 }
 
-/** Memory: the keys in it. Every operation is O(log n). */
+/** A heap of keys with ranks. Memory: proportional to its keys. Every operation is O(log n). */
 export class RankHeap<K> {
-  // Invariant: heap[entry.index] is the entry, and no entry goes before its parent, which is at (index - 1) >> 1.
+  // Invariant: heap[entry.index] is the entry, and no entry precedes its parent, which is at (index - 1) >> 1.
   readonly #heap: RankedKey<K>[] = [];
   readonly #entries = new Map<K, RankedKey<K>>();
   #orders = 0;
@@ -39,7 +39,7 @@ export class RankHeap<K> {
   /** Returns up to `count` keys of the smallest ranks, in their order. O(count²), whatever the size. */
   smallest(count: number): readonly { readonly key: K; readonly rank: number }[] {
     const taken: { readonly key: K; readonly rank: number }[] = [];
-    // Entries whose parents are taken: one of them is next.
+    // Entries whose parents have been taken: one of them is next.
     const candidates = this.#heap.slice(0, 1);
     while (taken.length < count) {
       const next = candidates.reduce<RankedKey<K> | undefined>(
@@ -101,7 +101,7 @@ export class RankHeap<K> {
     this.#place(entry, index);
   }
 
-  /** Moves the entry down from the root, whose entry was taken. */
+  /** Moves the entry down from the root, whose former entry was taken. */
   #siftDown(entry: RankedKey<K>): void {
     let index = 0;
     for (;;) {

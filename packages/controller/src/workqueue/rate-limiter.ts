@@ -35,7 +35,7 @@ export function requireRateLimiterSetting(setting: unknown): void {
   if (typeof setting !== 'function') requireRateLimiter(setting);
 }
 
-/** Returns the limiter of a setting. Throws TypeError when a function makes none. */
+/** Returns the limiter of a setting. Throws TypeError when a function returns none. */
 export function rateLimiterOf<K>(setting: RateLimiterSetting<K> | undefined, clock: Clock): RateLimiter<K> | undefined {
   if (typeof setting !== 'function') return setting;
   const made = setting(clock);

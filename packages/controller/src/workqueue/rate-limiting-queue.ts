@@ -19,8 +19,8 @@ const table: OptionTable<RateLimitingQueueOptions<never>> = {
 };
 
 /**
- * A {@link DelayingQueue} for work that may fail: `get`, work, then `forget` or `addRateLimited`, and after either
- * `done`. Memory: the keys in it, and what the limiter keeps for keys that are not forgotten.
+ * A {@link DelayingQueue} for work that may fail: `get`, work, then `forget` or `addRateLimited`, and finally `done`.
+ * Memory: its keys, and the limiter's data for keys that are not forgotten.
  */
 export class RateLimitingQueue<K> extends DelayingQueue<K> {
   readonly #limiter: RateLimiter<K>;
@@ -33,22 +33,22 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
   }
 
   /**
-   * Adds a key when the rate limiter allows it. Throws what the limiter throws, TypeError if it returns no delay, and
-   * as {@link WorkQueue.add} does.
+   * Adds a key when the rate limiter allows it. Throws the limiter's error, TypeError if it returns no delay, and the
+   * errors of {@link WorkQueue.add}.
    */
   addRateLimited(key: K, priority = 0): void {
-    // Checked before the limiter counts it.
+    // The key is checked before the limiter counts it.
     requireKey(key);
     this.addAfter(key, immediate(this.#limiter.when(key), 'a delay'), priority);
   }
 
   /** Resets the delays of a key that succeeded or was given up. Does not replace {@link WorkQueue.done}. */
   forget(key: K): void {
-    // Returned, so that the caller can handle the rejection of an async one.
+    // The result is returned, so that the caller can handle the rejection of an async limiter.
     return this.#limiter.forget(key);
   }
 
-  /** Returns the tries of a key since it was last forgotten. */
+  /** Returns the number of tries of a key since it was last forgotten. */
   numRequeues(key: K): number {
     return immediate(this.#limiter.numRequeues(key), 'a number of tries');
   }

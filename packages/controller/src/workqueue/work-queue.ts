@@ -35,7 +35,7 @@ export interface WorkQueueOptions<K = unknown> {
   readonly priority?: PriorityOptions;
   /** Default: the real clock. */
   readonly clock?: Clock;
-  /** Called with what happens to keys, for metrics. An error that it throws becomes a warning of the process. */
+  /** Receives events about keys, for metrics. An error that it throws becomes a warning of the process. */
   readonly observer?: WorkQueueObserver<K>;
 }
 
@@ -47,23 +47,23 @@ export const queueTable: OptionTable<WorkQueueOptions> = {
   observer: optional(requireObserver),
 };
 
-/** Receives what metrics need to know about a queue. Source: the metrics provider of client-go's workqueue. */
+/** Receives the data for metrics of a queue. Source: the metrics provider of client-go's workqueue. */
 export interface WorkQueueObserver<K = unknown> {
-  /** Called when a key newly needs work. `priority` here and below is undefined if the queue has none. */
+  /** Called when a key newly needs work. `priority` here and below is undefined if the queue has no priorities. */
   added?(key: K, priority: number | undefined): void;
   /** Called when a waiting key becomes more urgent. */
   raised?(key: K, from: number, to: number): void;
   /** Called when a worker got the key. */
   started?(key: K, priority: number | undefined): void;
-  /** Called when the worker is done with it. */
+  /** Called when the worker is done with the key. */
   finished?(key: K): void;
-  /** Called when a key was added for later; 0 or less = it is added at once. */
+  /** Called when a key was added with a delay; 0 or less = it is added at once. */
   retried?(key: K, delayMs: number): void;
-  /** Called when the time of a key that was added for later has come, before it is added. */
+  /** Called when the delay of a key is over, before it is added. */
   released?(key: K): void;
 }
 
-/** Checks the options of a queue, and their names where `who` is given: subclasses may take more options. */
+/** Checks the options of a queue, and their names if `who` is given, because subclasses may take more options. */
 export function requireQueueOptions<O extends object>(
   options: O,
   table: OptionTable<O>,
@@ -79,7 +79,7 @@ function requireObserver(observer: unknown, name: string): void {
   requireCallbacks(observer as object, ['added', 'raised', 'started', 'finished', 'retried', 'released']);
 }
 
-/** A key in work. `again`: the priority with which it was added meanwhile; undefined when it was not. */
+/** A key being processed. `again`: the priority with which it was added meanwhile; undefined when it was not. */
 interface WorkUnderWay {
   readonly priority: number;
   again: number | undefined;
@@ -140,7 +140,7 @@ export class WorkQueue<K> {
   /**
    * Asks for work on a key; the highest priority counts. Ignored after shutdown. Atomic: the key waits, or its worker's
    * record says that it is wanted again. Throws TypeError for a key that is neither string nor number, and for a
-   * priority that is no whole number.
+   * priority that is not a whole number.
    */
   add(key: K, priority = 0): void {
     requireKey(key);
@@ -151,7 +151,7 @@ export class WorkQueue<K> {
     else this.#addAgain(key, work, priority);
   }
 
-  /** Returns the priority with which a key was handed out; 0 for a key that is not in work. */
+  /** Returns the priority with which a key was handed out; 0 for a key that is not being processed. */
   priorityOf(key: K): number {
     return this.#processing.get(key)?.priority ?? 0;
   }
@@ -236,7 +236,7 @@ export class WorkQueue<K> {
     return this.#hasPriorities ? priority : undefined;
   }
 
-  /** Gives a new key to a waiting worker, if there is one. The observer may have called here before. */
+  /** Gives a new key to a waiting worker, if there is one. The observer may have called into the queue before. */
   #give(): void {
     if (this.length === 0) return;
     const worker = this.#waiting.shift();
@@ -279,7 +279,7 @@ export class WorkQueue<K> {
   }
 }
 
-/** Throws TypeError: two equal objects would be two keys, and undefined is what an empty queue returns. */
+/** Throws TypeError, because two equal objects would be two keys, and undefined is the result of an empty queue. */
 export function requireKey(key: unknown): void {
   if (typeof key === 'string' || (typeof key === 'number' && !Number.isNaN(key))) return;
   throw new TypeError(`a key must be a string or a number, not ${inspect(key)}`);

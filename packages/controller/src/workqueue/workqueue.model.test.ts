@@ -25,7 +25,7 @@ class QueueModel {
   readonly processing = new Map<string, number>();
   readonly again = new Map<string, number>();
   readonly failures = new Map<string, number>();
-  /** The result of each call of get; null = it waits. */
+  /** True for each drain that has ended. */
   readonly got: (string | undefined | null)[] = [];
   /** Whether each drain has ended. */
   readonly drained: boolean[] = [];
@@ -67,7 +67,7 @@ class QueueModel {
     if (!this.processing.delete(key)) return;
     const priority = this.again.get(key);
     this.again.delete(key);
-    // Also after the shutdown, because accepted keys are still worked on.
+    // This applies even after the shutdown, because accepted keys are still processed.
     if (priority !== undefined) {
       this.#put(this.waiting, { key, priority, rank: this.#hasPriorities ? this.nowMs - priority * agingMs : 0 });
       this.#serve();
@@ -218,7 +218,7 @@ class Pair {
       failures: keys.map((key) => model.failures.get(key) ?? 0),
       timers: model.delayed.length === 0 ? 0 : 1,
     };
-    // The cheap comparison comes first, because there are thousands.
+    // The cheap comparison comes first, because there are thousands of them.
     if (!isDeepStrictEqual(is, wanted)) expect(is).toEqual(wanted);
   }
 

@@ -1,5 +1,5 @@
-// npm run dev: an API server with an embedded store, the compiler, and the controller, which restarts after each change of a source. The server
-// goes on meanwhile, and its objects outlive this command in .kapstan/dev; delete that directory to begin anew.
+// npm run dev: an API server with an embedded store, the compiler, and the controller, which restarts after each change of a source. The
+// server keeps running meanwhile, and its objects outlive this command in .kapstan/dev; delete that directory to start from scratch.
 import { spawn } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -9,9 +9,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const directory = '.kapstan/dev';
 const kubeconfig = `${directory}/admin.kubeconfig`;
 const log = `${directory}/server.log`;
-/** A line of the compiler that says this comes after the files were written. */
+/** The compiler's line that means success; it comes after the files were written. */
 const compiled = 'Found 0 errors';
-/** In the order in which they end. */
+/** Processes in the order in which they end. */
 const children = [];
 let isStopping = false;
 
@@ -37,7 +37,7 @@ async function end({ child, exited }) {
 
 async function stop(reason, status) {
   if (isStopping) {
-    // Whoever asks twice does not want to wait.
+    // A user who asks twice does not want to wait.
     for (const { child } of children) child.kill('SIGKILL');
     return;
   }
@@ -72,12 +72,14 @@ async function startServer() {
   const server = start('the API server', [kapstan, 'serve', ...flags], ['ignore', 'inherit', 'pipe']);
   await lineWith(server.stderr, '"serving"', (line) => {
     logFile.write(`${line}\n`);
-    // What keeps the server from starting is no line of the log.
+    // An error that keeps the server from starting is not a line of the log.
     if (!line.startsWith('{')) console.error(line);
   });
 }
 
-/** Calls `onCompiled` each time the sources have no errors left. Resolves at the first time, or at the compiler's end. */
+/**
+ * Calls `onCompiled` each time the sources have no errors left. Resolves after the first time, or when the compiler ends.
+ */
 async function startCompiler(onCompiled) {
   const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'];
   const compiler = start('the compiler', tsc, ['ignore', 'pipe', 'inherit']);
@@ -87,7 +89,10 @@ async function startCompiler(onCompiled) {
   });
 }
 
-/** Returns the text of each compiled file by the name of its source. The map counts, because stack traces follow it. */
+/**
+ * Returns the text of each compiled file by the name of its source. The source map counts, because stack traces depend
+ * on it.
+ */
 function compiledTexts() {
   const texts = new Map();
   const files = readdirSync(`${root}/dist`, { recursive: true }).filter((file) => /\.js(on)?$/.test(file));
@@ -97,7 +102,7 @@ function compiledTexts() {
   return texts;
 }
 
-/** Returns the sources whose compiled files differ, or that only one side has. */
+/** Returns the sources whose compiled files differ, or exist on one side only. */
 function changedFiles(before, after) {
   const all = new Set([...before.keys(), ...after.keys()]);
   return [...all].filter((file) => before.get(file) !== after.get(file)).sort();
@@ -116,7 +121,7 @@ function startController() {
   });
 }
 
-// Only one restart at a time; what is compiled meanwhile is compared with what the new process runs.
+// Only one restart runs at a time. Files compiled meanwhile are compared with those of the new process.
 let restarting = Promise.resolve();
 
 async function restartIfChanged() {

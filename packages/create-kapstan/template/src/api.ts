@@ -1,4 +1,4 @@
-// The kind of this project. Its schema is the definition that servers install, and the type of its objects.
+// The kind of this project. Its schema gives both the definition that servers install and the type of its objects.
 import { defineResource } from '@kapstan/api';
 
 export const Greeting = defineResource({

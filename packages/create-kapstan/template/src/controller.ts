@@ -1,4 +1,4 @@
-// The controller: every Greeting has a ConfigMap with its text, and says so in its status.
+// The controller: every Greeting gets a ConfigMap with its text, and reports it in its status.
 import { setCondition } from '@kapstan/api';
 import { type Controller, controller } from '@kapstan/controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
@@ -6,7 +6,7 @@ import { Greeting } from './api.ts';
 
 export const greetingController: Controller = controller(Greeting)
   .owns(ConfigMap) // a change of the ConfigMap runs the reconcile of its owner
-  // Two webhooks. A schema cannot do this: it does not know who asks.
+  // Two webhooks. A schema cannot do this, because it does not know the user.
   .defaults(({ spec }, { operation, user }) => {
     if (operation === 'CREATE') spec.from ??= user.username ?? '';
   })
@@ -16,8 +16,8 @@ export const greetingController: Controller = controller(Greeting)
         ? []
         : [{ path: 'spec.from', value: spec.from, detail: `must be your own name, ${user.username}` }],
   })
-  // Runs after each change, and again with a growing delay when it rejects. It may run at any time, so it says how things are to be, and not
-  // what has changed.
+  // Runs after each change, and again with a growing delay when it rejects. It may run at any time, so it describes the desired state and
+  // not what has changed.
   .reconcile(async ({ metadata, spec, status: before }, { apply, status }) => {
     const text = `${spec.from}: ${spec.message}`;
     await apply(ConfigMap, { metadata: { name: metadata.name }, data: { text } });

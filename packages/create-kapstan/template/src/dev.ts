@@ -1,5 +1,6 @@
-// Runs the program on this machine, against the API server of a kubeconfig: node dist/dev.js KUBECONFIG. The server must be on this machine,
-// too, because it calls the webhooks at 127.0.0.1. The path is required, so that no other cluster gets the definition and the webhooks.
+// Runs the program on this machine, against the API server of a kubeconfig: node dist/dev.js KUBECONFIG. The server must be on this
+// machine, too, because it calls the webhooks at 127.0.0.1. The path is required, so that no other cluster gets the definition and the
+// webhooks by mistake.
 import { run } from '@kapstan/controller';
 import { greetingController, options } from './program.ts';
 

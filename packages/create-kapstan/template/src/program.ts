@@ -1,4 +1,4 @@
-// The program: what runs, and how it runs in a cluster. `npm run generate` imports this file, so nothing is started here.
+// The program: its parts, and how it runs in a cluster. `npm run generate` imports this file, so nothing is started here.
 import type { RunOptions } from '@kapstan/controller';
 
 export { greetingController } from './controller.ts';

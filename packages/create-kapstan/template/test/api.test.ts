@@ -1,4 +1,4 @@
-// What the API refuses: by the schema and its rules, and by the webhooks. `install` is enough for that: no controller runs.
+// Tests what the API refuses: by the schema and its rules, and by the webhooks. `install` is enough for that: no controller runs.
 import assert from 'node:assert/strict';
 import { isInvalid } from '@kapstan/api';
 import { type TestCluster, testCluster } from '@kapstan/testing';

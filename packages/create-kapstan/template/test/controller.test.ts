@@ -1,5 +1,5 @@
-// Each test has a real API server in its process, with its own time: nothing sleeps and nothing needs to be mocked. The controller runs with just
-// the rights that `npm run generate` writes; if one is missing, the test fails with the line to add.
+// Each test has a real API server in its process, with its own clock: nothing sleeps and nothing needs to be mocked. The controller runs
+// with just the rights that `npm run generate` writes; if one is missing, the test fails with the line to add.
 import assert from 'node:assert/strict';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { type TestCluster, testCluster } from '@kapstan/testing';

@@ -9,7 +9,10 @@ export interface GeneratedFile {
   readonly text: string;
 }
 
-/** Writes the files that differ, and returns their paths. Directories are made as needed. Rejects, before any write, when a path leads out. */
+/**
+ * Writes the files that differ, and returns their paths. Directories are made as needed. Rejects, before any write, when a path leaves the
+ * directory.
+ */
 export async function writeFiles(files: readonly GeneratedFile[], directory: string): Promise<readonly string[]> {
   const outdated = await outdatedFiles(files, directory);
   for (const { path, text } of files.filter((file) => outdated.includes(file.path))) {
@@ -36,7 +39,7 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** Throws Error for a path that is not below the directory, because names in it may come from anywhere. */
+/** Throws Error for a path that is not below the directory, because names in paths may come from anywhere. */
 function targetOf(directory: string, path: string): string {
   const target = resolve(directory, path);
   const below = relative(resolve(directory), target);
@@ -46,8 +49,9 @@ function targetOf(directory: string, path: string): string {
 }
 
 /**
- * Returns the paths of files below the directory that were made from the same source and are made no longer, as those of a version that has
- * gone. They are known by their first line, which tells generator and source. Folders named node_modules, and hidden ones, are not looked at.
+ * Returns the paths of files below the directory that were made from the same source but are no longer made, for example for a removed
+ * version. They are recognised by their first line, which names generator and source. Folders named node_modules, and hidden ones, are
+ * skipped.
  */
 export async function abandonedFiles(files: readonly GeneratedFile[], directory: string): Promise<readonly string[]> {
   const heads = new Set(files.map(({ text }) => firstLine(text)));
@@ -78,7 +82,7 @@ async function entriesOf(directory: string) {
   }
 }
 
-/** Longer than any first line that names a path. */
+/** This is longer than any first line that names a path. */
 const headBytes = 8192;
 
 async function beginningOf(file: string): Promise<string> {

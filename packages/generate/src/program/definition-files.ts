@@ -8,8 +8,8 @@ import { pureDefinition } from '../types/pure-definition.ts';
 import type { Program } from './load-program.ts';
 
 /**
- * Returns a file for each definition, named as controller-gen names them. Throws Error with all that a server would refuse: schemas that
- * are not structural, rules with misspelt fields.
+ * Returns a file for each definition, named as controller-gen names them. Throws an Error with all faults for which a server would refuse
+ * it: schemas that are not structural, rules with misspelt fields.
  */
 export function definitionFiles({
   resources,

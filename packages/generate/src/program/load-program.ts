@@ -1,5 +1,5 @@
-// Loads a module of a controller program and finds what it exports: controllers, resources with definitions, and the options of its `run`.
-// The module is run by the import, so it must not start anything.
+// Loads a module of a controller program and finds its exports: controllers, resources with definitions, and the options of its `run`. The
+// module is run by the import, so it must not start anything.
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,16 +9,18 @@ import { type Controller, convertedDefinitions, type RunOptions } from '@kapstan
 
 /** A program that was read: its controllers, its resources, its options. */
 export interface Program {
-  /** The path as it was given, for the head of generated files. */
+  /** The path as given, for the head of generated files. */
   readonly source: string;
   readonly controllers: readonly Controller[];
-  /** All resources with definitions: exported ones, and those of the controllers. By name of the definition, sorted. */
+  /**
+   * All resources with definitions, exported ones and those of the controllers, sorted by the name of the definition.
+   */
   readonly resources: readonly DefinedResource[];
-  /** The export `options`: what the program gives to `run`. */
+  /** The export `options`: the options that the program passes to `run`. */
   readonly options: RunOptions;
 }
 
-/** Rejects when the module cannot be loaded, and says what Node needs for TypeScript. */
+/** Rejects when the module cannot be loaded, and explains how Node can load TypeScript. */
 export async function loadProgram(path: string): Promise<Program> {
   return programOf(path, await importModule(path));
 }
@@ -31,7 +33,7 @@ export function programOf(source: string, exports: Readonly<Record<string, unkno
   if (typeof options !== 'object' || options === null)
     throw new Error(`${source}: the export "options" must be the options of run()`);
   const controllers = [...found.controllers.keys()];
-  // As the manager installs them: a hub's definition has the versions that it converts.
+  // The definitions as the manager installs them: a hub's definition has the versions that it converts.
   const resources = convertedDefinitions(controllers, singleResources(found), undefined);
   return { source, controllers, resources, options: options as RunOptions };
 }
@@ -123,7 +125,8 @@ const isSame = (one: DefinedResource, other: DefinedResource): boolean =>
 
 async function importModule(path: string): Promise<Readonly<Record<string, unknown>>> {
   const file = resolve(path);
-  if (!(await stat(file)).isFile()) throw new Error(`${path} is no file; name the module that exports the controllers`);
+  if (!(await stat(file)).isFile())
+    throw new Error(`${path} is not a file; name the module that exports the controllers`);
   try {
     return await import(pathToFileURL(file).href);
   } catch (cause) {

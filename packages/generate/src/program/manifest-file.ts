@@ -1,5 +1,5 @@
-// manifestFile: what a program needs to run in a cluster: its service account, rights and Deployment. Pods keep to the level "restricted" of
-// the Pod Security Standards.
+// manifestFile: the objects with which a program runs in a cluster: its service account, rights and Deployment. Pods conform to the level
+// "restricted" of the Pod Security Standards.
 import type { KubernetesObject } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { RunOptions } from '@kapstan/controller';
@@ -17,15 +17,18 @@ export interface ManifestOptions {
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
-  /** Default: 2 with a leader election, else 1, because two that work at the same time would disturb each other. */
+  /**
+   * Number of replicas. Default: 2 with a leader election, otherwise 1, because two that work at the same time would
+   * disturb each other.
+   */
   readonly replicas?: number | undefined;
   /** The user of the process. Default 1000, the user of Node's own images. */
   readonly runAsUser?: number | undefined;
 }
 
 /**
- * Throws Error for a name that no object can have, for several replicas without a leader election, and for webhooks that API servers would not
- * reach.
+ * Throws Error for a name that is not valid for an object, for several replicas without a leader election, and for webhooks that API
+ * servers would not reach.
  */
 export function manifestFile(program: Program, options: ManifestOptions): GeneratedFile {
   requireOptions(program.options, options);
@@ -71,7 +74,7 @@ function deploymentOf(run: RunOptions, options: ManifestOptions, webhooks: Webho
     spec: {
       replicas: options.replicas ?? (leaderElection === false ? 1 : 2),
       selector: { matchLabels: labels },
-      // Without an election the old process must end before the new one begins.
+      // Without an election, the old process must end before the new one begins.
       strategy: { type: leaderElection === false ? 'Recreate' : 'RollingUpdate' },
       template: {
         metadata: { labels },
@@ -118,7 +121,7 @@ function withoutEmptyLists<T extends object>(object: T): T {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => !isEmpty(value))) as T;
 }
 
-/** Undefined: the manager serves no probes, or at any free port. */
+/** Returns undefined when the manager serves no probes, or serves them at any free port. */
 function probePort({ metrics }: RunOptions): number | undefined {
   return metrics === undefined || metrics.port === 0 ? undefined : metrics.port;
 }

@@ -1,18 +1,18 @@
-// What manifests need for webhooks: the Service before the program, the port, and the certificate files of somebody else. Own certificates
-// need nothing here: the program makes them and shares them in a Secret. Used by manifest-file.ts.
+// The parts of manifests for webhooks: the Service in front of the program, the port, and given certificate files. Self-made certificates
+// need nothing here, because the program makes them and shares them in a Secret. Used by manifest-file.ts.
 import { posix } from 'node:path';
 import type { CertificateFiles, WebhookOptions } from '@kapstan/controller';
 import { type ContainerPort, Service, type Volume, type VolumeMount } from '@kapstan/kinds/core/v1';
 import type { CommentedObject } from '../output/yaml-text.ts';
 import type { Program } from './load-program.ts';
 
-/** What the Deployment gets. */
+/** The parts that the Deployment gets. */
 export interface WebhookParts {
   readonly objects: readonly CommentedObject[];
   readonly ports: readonly ContainerPort[];
   readonly volumes: readonly Volume[];
   readonly mounts: readonly VolumeMount[];
-  /** Comments about what the user must add by hand. */
+  /** Comments about the parts that the user must add by hand. */
   readonly comments: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function requireServedWebhooks({ controllers, options, source }: Program)
   );
 }
 
-/** Throws Error for a Service through which nobody would reach the program. */
+/** Throws Error for a Service through which nothing would reach the program. */
 export function webhookParts({ controllers, options, source }: Program, place: WebhookPlace): WebhookParts {
   const { webhooks } = options;
   if (!webhooks || !hasHooks(controllers)) return none;
@@ -89,7 +89,7 @@ function serviceOf(
   return { object, comments };
 }
 
-/** The keys of the Secret are those of cert-manager. */
+/** The keys of the Secret are cert-manager's. */
 function filesOf({ certFile, keyFile, caFile }: CertificateFiles, service: string): WebhookParts {
   const named = [
     ['tls.crt', certFile],

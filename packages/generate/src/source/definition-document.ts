@@ -8,7 +8,9 @@ export interface SourcedDefinition {
   readonly place: string;
 }
 
-/** Throws Error for text that is no YAML, and for definitions of an apiVersion that no longer exists. Other objects are left out. */
+/**
+ * Throws Error for text that is not YAML, and for definitions of an apiVersion that no longer exists. Other objects are left out.
+ */
 export function definitionsIn(text: string, file: string): readonly SourcedDefinition[] {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, logLevel: 'silent', uniqueKeys: true });
@@ -40,7 +42,9 @@ function contentOf(
   }
 }
 
-/** A list of any kind counts as its items, as in the output of `kubectl get -o yaml`. Items of a typed list need not say their kind. */
+/**
+ * A list of any kind counts as its items, as in the output of `kubectl get -o yaml`. Items of a typed list need not name their kind.
+ */
 function objectsOf(value: unknown): readonly JsonObject[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   const object = value as JsonObject;

@@ -1,4 +1,4 @@
-// Readers of parsed JSON whose form nobody has checked yet. Errors begin with the place.
+// Readers for parsed JSON of unchecked form. Errors begin with the place.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

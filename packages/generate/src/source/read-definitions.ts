@@ -61,7 +61,7 @@ async function filesIn(path: string): Promise<readonly string[]> {
 async function download(given: string, clock: Clock): Promise<string> {
   const url = shownSource(given);
   const { username = '', password = '' } = URL.canParse(given) ? new URL(given) : {};
-  // fetch() refuses such a URL with an error that quotes it whole.
+  // fetch() refuses such a URL with an error that quotes all of it.
   if (`${username}${password}` !== '') throw new Error(`${url}: a user in a URL is not sent; download the file first`);
   const late = new AbortController();
   const cancel = clock.setTimer(

@@ -23,7 +23,7 @@ export function requireKind(kind: string, place: string): void {
   if (!label.test(kind.toLowerCase())) requireLabel(kind, place);
 }
 
-/** Throws Error for a version whose file would take the place of the file with the whole definitions. */
+/** Throws Error for a version whose file would replace the file with the whole definitions. */
 export function requireVersion(version: string, place: string): void {
   requireLabel(version, place);
   if (version === 'definitions')

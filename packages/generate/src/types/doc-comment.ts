@@ -1,7 +1,7 @@
-// Doc comments of generated types: the description, and everything that a schema demands and a type cannot say.
+// Doc comments of generated types: the description, and all demands of a schema that a type cannot express.
 import { isJsonObject, type JsonObject } from '../source/json-object.ts';
 
-/** Returns a doc comment of these paragraphs with its indentation; "" when they say nothing. */
+/** Returns a doc comment of these paragraphs with its indentation; "" when they are empty. */
 export function docComment(paragraphs: readonly (readonly string[])[], indent: string): string {
   const text = paragraphs
     .map((lines) => withoutLastBlanks(lines.map((line) => line.replaceAll('*/', '*\\/').trimEnd())))
@@ -21,7 +21,9 @@ export function descriptionOf(schema: JsonObject): readonly string[] {
   return [title, description].flatMap((text) => (typeof text === 'string' && text !== '' ? text.split('\n') : []));
 }
 
-/** Returns what a schema demands beyond its type, for people: defaults, limits, rules, lists. `what` tells items from their list. */
+/**
+ * Returns the demands of a schema beyond its type, for people: defaults, limits, rules, lists. `what` distinguishes items from their list.
+ */
 export function demandsOf(schema: JsonObject, what = ''): readonly string[] {
   const lines = [...valuesOf(schema), ...listsOf(schema), ...rulesOf(schema), ...alternativesOf(schema)];
   return what === '' ? lines : lines.map((line) => `${what}: ${line}`);
@@ -94,7 +96,7 @@ function rulesOf(schema: JsonObject): readonly string[] {
   });
 }
 
-/** Alternatives are not in the type, because their parts are no types: the whole keyword is quoted. */
+/** Alternatives are not in the type, because their parts are not types, so the whole keyword is quoted. */
 function alternativesOf(schema: JsonObject): readonly string[] {
   return ['allOf', 'anyOf', 'oneOf', 'not'].flatMap((word) => {
     if (schema[word] === undefined || isIntOrString(schema, word)) return [];

@@ -11,9 +11,12 @@ import { TypeWriter } from './type-writer.ts';
 
 /** Options of {@link typeFiles}. */
 export interface TypeFilesOptions {
-  /** What the files are made from, for their first line: a path, or a URL, of which only origin and path are shown. */
+  /** The source of the files, for their first line: a path, or a URL, of which only origin and path are shown. */
   readonly source: string;
-  /** How the generated files import each other. Default ".ts", as Node runs them; ".js" for compilers that do not rewrite imports. */
+  /**
+   * Extension with which the generated files import each other. Default ".ts", as Node runs them; ".js" for compilers that do not rewrite
+   * imports.
+   */
   readonly importExtension?: '.ts' | '.js';
 }
 
@@ -31,7 +34,10 @@ interface Kind {
   readonly definition: JsonObject;
 }
 
-/** Throws Error, with file, document and path, for definitions without what types are made of. The same input gives the same files. */
+/**
+ * Throws an Error, with file, document and path, for definitions that lack parts from which types are made. The same input gives the same
+ * files.
+ */
 export function typeFiles(
   definitions: readonly SourcedDefinition[],
   options: TypeFilesOptions,
@@ -63,7 +69,7 @@ function withoutDoubles(definitions: readonly SourcedDefinition[]): readonly Sou
   return [...byName.values()];
 }
 
-/** Two definitions of one kind would give two constants of one name. */
+/** Two definitions of one kind would give two constants with the same name. */
 function requireOneEach(definitions: readonly SourcedDefinition[]): void {
   const places = new Map<string, string>();
   for (const { definition, place } of definitions) {
@@ -102,7 +108,7 @@ function kindsOf({ definition, place }: SourcedDefinition): readonly Kind[] {
 function versionsOf({ versions }: JsonObject, place: string): readonly unknown[] {
   if (!Array.isArray(versions) || versions.length === 0) throw new Error(`${place}: spec.versions: Required value`);
   const stored = versions.filter((version) => isJsonObject(version) && version.storage === true);
-  // Without a stored version there would be no whole definition, and nobody would notice.
+  // Without a stored version there would silently be no whole definition.
   if (stored.length !== 1)
     throw new Error(`${place}: spec.versions: must have exactly one version marked as storage version`);
   return versions;

@@ -26,7 +26,7 @@ export function memberName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
 
-/** Gives each name once; a second request for it gets a number. */
+/** Returns each name once; a second request for it gets a number. */
 export class UniqueNames {
   readonly #given = new Set<string>();
 

@@ -1,4 +1,4 @@
-// pureDefinition: a definition without what a cluster has added to it. Its keys are sorted, so that equal definitions give equal text.
+// pureDefinition: a definition without the parts that a cluster has added. Its keys are sorted, so that equal definitions give equal text.
 import { isJsonObject, type JsonObject } from '../source/json-object.ts';
 
 const serverMetadata = [
@@ -13,7 +13,7 @@ const serverMetadata = [
 ];
 const clientAnnotations = ['kubectl.kubernetes.io/last-applied-configuration'];
 
-/** Returns a copy without status and what servers and kubectl write into metadata. */
+/** Returns a copy without the status and without metadata that servers and kubectl write. */
 export function pureDefinition(definition: JsonObject): JsonObject {
   const { status: _status, metadata, ...rest } = definition;
   return sorted({ ...rest, metadata: pureMetadata(isJsonObject(metadata) ? metadata : {}) }) as JsonObject;

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, requiredObject } from '../source/json-ob
 import { demandsOf, descriptionOf, docComment } from './doc-comment.ts';
 import { identifier, memberName, pascalCase, type UniqueNames } from './identifiers.ts';
 
-/** Schemas nested deeper than this are refused; Kubernetes' own limit of nesting in JSON is of the same size. */
+/** Schemas nested deeper than this are refused; Kubernetes' own limit for the nesting of JSON is similar. */
 const maxDepth = 200;
 
 interface Place {
@@ -28,7 +28,7 @@ export class TypeWriter {
     return this.#interfaces.join('\n');
   }
 
-  /** Writes the interface of a kind. `kind` has been taken from the names. */
+  /** Writes the interface of a kind. `kind` has been reserved as a name. */
   writeKind(
     kind: string,
     schema: JsonObject,
@@ -116,7 +116,7 @@ export class TypeWriter {
     return name;
   }
 
-  /** Keeps the place of an interface whose parts are written first. */
+  /** Reserves the place of an interface whose parts are written first. */
   #reserve(): number {
     return this.#interfaces.push('') - 1;
   }
@@ -149,7 +149,7 @@ function memberComment(member: JsonObject, type: string): string {
   return docComment([descriptionOf(member), [...demands, ...(isInterface ? [] : innerDemands(member))]], '  ');
 }
 
-/** Returns what a schema demands of items and values that have no interface of their own. */
+/** Returns the demands of a schema on items and values that have no interface of their own. */
 function innerDemands(schema: JsonObject): readonly string[] {
   const inner = [
     [schema.items, 'Each item'],
@@ -177,7 +177,7 @@ function membersOf(schema: JsonObject, path: string): JsonObject {
   return requiredObject(schema.properties ?? {}, `${path}.properties`);
 }
 
-/** Returns undefined for values that are no literals of a type, such as objects. */
+/** Returns undefined for values that are not literals of a type, such as objects. */
 function literalsOf(values: readonly unknown[]): string | undefined {
   if (values.length === 0 || values.some((value) => typeof value === 'object' && value !== null)) return undefined;
   const some = [...new Set(values)].filter((value) => value !== null);

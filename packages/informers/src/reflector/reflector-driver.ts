@@ -1,5 +1,5 @@
-// ReflectorDriver performs what the list/watch machine of @kapstan/api decides: it lists and watches a source, and writes to a store.
-// reflector.ts is above it; source-watch.ts and staged-state.ts are its parts.
+// ReflectorDriver carries out the decisions of the list/watch machine of @kapstan/api: it lists and watches a source, and writes to a
+// store. reflector.ts uses it; source-watch.ts and staged-state.ts are its parts.
 import {
   type CancelTimer,
   type Clock,
@@ -56,7 +56,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
   readonly #staged = new StagedState<T>();
   // Invariant: inputs and events name their watch, and whatever names an earlier watch is dropped.
   #watch: SourceWatch<T> | undefined;
-  // Invariant: nothing is delivered inside a delivery (I4); what arrives meanwhile waits here.
+  // Invariant: nothing is delivered inside a delivery (I4); anything that arrives meanwhile waits here.
   #isBusy = false;
   readonly #pending: Pending<T>[] = [];
   #cancelWait: () => void = () => undefined;
@@ -114,7 +114,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
 
   // ---- The machine's loop ----
 
-  // Events take another path than inputs: one that comes alone, as nearly all do, needs neither a Pending nor a closure.
+  // Events take another path than inputs, because an event that arrives alone, as nearly all do, needs neither a Pending nor a closure.
 
   #give(input: ListWatchInput): void {
     if (this.#isBusy) {
@@ -164,7 +164,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
     }
   }
 
-  /** Runs foreign code; what it throws is reported. */
+  /** Runs foreign code and reports its errors. */
   #guard(section: () => unknown): void {
     guardedCall(section, (error) => this.#reportStoreError(error));
   }

@@ -1,4 +1,4 @@
-// Names a reflector's source and checks which of its events are usable. Used by reflector.ts. Source: client-go tools/cache/reflector.go
+// Names a reflector's source and checks whether its events are usable. Used by reflector.ts. Source: client-go tools/cache/reflector.go
 // (handleAnyWatch).
 import type { DeepReadonly, KubernetesObject, Resource } from '@kapstan/api';
 import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';
@@ -9,7 +9,7 @@ export interface ExpectedKind {
   readonly kind: string;
 }
 
-/** Returns the name of what is listed, for texts: "pods", "deployments.apps"; "objects" when unknown. */
+/** Returns the name of the listed objects, for texts: "pods", "deployments.apps"; "objects" when unknown. */
 export function sourceName(resource: Pick<Resource, 'group' | 'plural'> | undefined): string {
   return resource === undefined ? 'objects' : formatGroupResource({ group: resource.group, resource: resource.plural });
 }
@@ -24,7 +24,7 @@ export function expectedOf(resource: Partial<Pick<Resource, 'group' | 'version' 
 }
 
 /**
- * Throws TypeError for an object that cannot be applied: one without metadata, a Table (sent to clients that ask for rows), or one that
+ * Throws TypeError for an object that cannot be applied: one without metadata, a Table (sent to clients that request rows), or one that
  * states another kind. An object that states no kind, or is metadata alone, counts as expected.
  */
 export function requireUsable(object: DeepReadonly<KubernetesObject>, expected: ExpectedKind | undefined): void {

@@ -1,4 +1,4 @@
-// How a shared informer passes its options to its reflector, over both FIFOs.
+// Tests how a shared informer passes its options to its reflector, over both FIFOs.
 import type { DeepReadonly, Resource, WatchEvent } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { deepFreeze } from '@kapstan/api/internal';

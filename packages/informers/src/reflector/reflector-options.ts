@@ -32,9 +32,11 @@ export interface ReflectorOptions extends ListWatchOptions {
   readonly fieldSelector?: string | undefined;
   /** Period of resyncs to the store, in milliseconds, counted from the end of a list. 0 (default) = never. */
   readonly resyncMs?: number;
-  /** Called before each resync. Default: always. */
+  /** Called before each resync. Default: always true. */
   readonly shouldResync?: () => boolean;
-  /** Name of what is listed, for warnings. Default: the source's resource, such as "pods"; "objects" when unknown. */
+  /**
+   * Name of the listed objects, for warnings. Default: the source's resource, such as "pods"; "objects" when unknown.
+   */
   readonly name?: string;
   /**
    * The kind of the objects: an event with another kind is reported and ignored. Default: the source's resource; when unknown, anything but
@@ -42,8 +44,8 @@ export interface ReflectorOptions extends ListWatchOptions {
    */
   readonly expected?: ExpectedKind;
   /**
-   * Called for each failed list and watch, before it is tried again. Must be quick. Default: a process warning when the trouble begins and
-   * when its phase changes, not for each retry; none when only the version had expired.
+   * Called for each failed list and watch, before it is tried again. It must be quick. Default: a process warning when the trouble begins
+   * and when its phase changes, not for each retry; none when only the version had expired.
    */
   readonly onWatchError?: (error: unknown, status: ReflectorStatus) => void;
   /**

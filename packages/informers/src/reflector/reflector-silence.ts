@@ -5,7 +5,7 @@ import type { CancelTimer, Clock } from '@kapstan/api';
 const periodMs = 10_000;
 
 export interface InitialSilenceOptions {
-  /** Name of what is listed, for the text. */
+  /** Name of the listed objects, for the text. */
   readonly name: string;
   readonly clock: Clock;
   /** Called once for each silence. */

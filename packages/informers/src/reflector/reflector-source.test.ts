@@ -1,4 +1,4 @@
-// How a reflector uses its source, as in client-go's reflector_test.go and reflector_watchlist_test.go.
+// Tests how a reflector uses its source, as in client-go's reflector_test.go and reflector_watchlist_test.go.
 import {
   type Clock,
   type DeepReadonly,
@@ -24,7 +24,7 @@ class Script implements ListerWatcher<TestPod> {
   readonly supportsWatchList?: boolean;
   readonly lists: ListOptions[] = [];
   readonly watches: WatchOptions[] = [];
-  /** How often each watch was torn down. */
+  /** Number of times that each watch was torn down. */
   readonly teardowns: number[] = [];
   items: Pod[] = [];
   version = '10';
@@ -46,7 +46,7 @@ class Script implements ListerWatcher<TestPod> {
     });
   }
 
-  /** Sends an event although nobody may listen any more. */
+  /** Sends an event even if nothing listens any more. */
   send(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: object): void {
     this.#open?.next({ type, object: object as Pod });
   }

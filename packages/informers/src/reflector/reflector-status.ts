@@ -1,4 +1,4 @@
-// How a reflector's source is doing: the value, its stream, and the warnings when no callback is set. Used by reflector.ts.
+// The health of a reflector's source: the value, its stream, and the warnings when no callback is set. Used by reflector.ts.
 import type { Clock } from '@kapstan/api';
 import type { ListWatchPhase } from '@kapstan/api/internal';
 import { Observable } from 'rxjs/internal/Observable';
@@ -60,8 +60,8 @@ export class StatusSource {
 }
 
 /**
- * Warns of what a reflector's source answers, so that a wrong address or token is not silent. It warns once for each phase, because each
- * retry would say the same. Source: client-go DefaultWatchErrorHandler, which also ignores an expired version.
+ * Warns about failing answers of a reflector's source, so that a wrong address or token is not silent. It warns once for each phase,
+ * because each retry would give the same warning. Source: client-go DefaultWatchErrorHandler, which also ignores an expired version.
  */
 export function watchErrorWarning(
   name: string,

@@ -5,7 +5,7 @@ import type { Clock } from '@kapstan/api';
 const longMs = 10_000;
 
 export interface RoundTraceOptions {
-  /** Name of what is listed, for the text. */
+  /** Name of the listed objects, for the text. */
   readonly name: string;
   readonly clock: Clock;
   readonly onWarning: (text: string) => void;
@@ -26,7 +26,7 @@ export class RoundTrace {
     this.#startedAtMs = this.#options.clock.monotonicNow();
   }
 
-  /** Writes a complete state. Throws what the write throws. */
+  /** Writes a complete state. Rethrows the error of the write. */
   finish(write: () => void): void {
     const { name, clock, onWarning } = this.#options;
     const listedAtMs = clock.monotonicNow();

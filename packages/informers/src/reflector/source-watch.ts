@@ -1,11 +1,11 @@
-// SourceWatch is one watch of a reflector's source. It passes on what the source says, with its own name, so that the
-// driver can tell it from an earlier watch. Made by reflector-driver.ts.
+// SourceWatch is one watch of a reflector's source. It passes on the source's events, marked with itself, so that the
+// driver can distinguish it from an earlier watch. Made by reflector-driver.ts.
 import type { KubernetesObject, ListerWatcher, WatchEvent, WatchOptions } from '@kapstan/api';
 import { type ListWatchInput, listWatchFailureOf } from '@kapstan/api/internal';
 import type { Observer, Subscription } from 'rxjs';
 import { defer } from 'rxjs/internal/observable/defer';
 
-/** The receiver of a watch's events and of the machine's inputs that it makes. */
+/** The receiver of a watch's events and of the inputs that it makes for the machine. */
 export interface SourceWatchSink<T extends KubernetesObject> {
   onWatchEvent(event: WatchEvent<T>, from: SourceWatch<T>): void;
   onWatchInput(input: ListWatchInput, from: SourceWatch<T>): void;
@@ -23,7 +23,7 @@ export class SourceWatch<T extends KubernetesObject> implements Observer<WatchEv
   open(source: ListerWatcher<T>, options: WatchOptions): void {
     // defer: a watch that throws instead of erroring counts as failed too.
     this.#subscription = defer(() => source.watch(options)).subscribe(this);
-    // The source may have said something that closed this watch.
+    // The source may have sent something that closed this watch.
     if (this.#isClosed) this.#subscription.unsubscribe();
   }
 

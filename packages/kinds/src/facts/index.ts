@@ -1,4 +1,4 @@
-// Facts of the Kubernetes 1.36 API as data, for the server alone (lint). Read from ../../facts on first use, then kept.
+// Facts of the Kubernetes 1.36 API as data, only for the server (lint). Read from ../../facts on first use, then kept.
 import { existsSync, readFileSync } from 'node:fs';
 
 /** A definition of `schemas.json`: JSON schema words, `$ref` names another definition. */
@@ -49,14 +49,14 @@ export interface ResourceFacts {
   /** Hash that discovery shows as storageVersionHash. */
   readonly hash?: string;
   readonly sub?: Readonly<Record<string, SubresourceFacts>>;
-  /** Only served when asked for with --runtime-config. */
+  /** True = served only when enabled with --runtime-config. */
   readonly optIn?: boolean;
 }
 
 export interface DiscoveryFacts {
   readonly release: string;
   readonly standardVerbs: readonly string[];
-  /** In the order served; versions in preferred order. */
+  /** Groups in the order in which they are served; versions in preferred order. */
   readonly groups: Readonly<
     Record<string, { readonly versions: readonly string[]; readonly optIn?: readonly string[] }>
   >;
@@ -94,7 +94,7 @@ export interface TableColumnFacts {
 
 export interface FieldSelectorFacts {
   readonly default: readonly string[];
-  /** Resource → keys that a list takes; "default" stands for the member `default`. */
+  /** Resource → keys that a list accepts; "default" stands for the member `default`. */
   readonly resources: Readonly<Record<string, 'default' | readonly string[]>>;
   /** Code, reason and message for another key (`{key}`), by resource where it differs from "default". */
   readonly refused: Readonly<Record<string, readonly [code: number, reason: string, message: string]>>;
@@ -104,7 +104,7 @@ export interface FieldSelectorFacts {
 export interface ResourceBehaviour {
   /** PUT on a missing name creates. */
   readonly createOnUpdate: boolean;
-  /** PUT without resourceVersion is taken. */
+  /** True = a PUT without resourceVersion is accepted. */
   readonly updateWithoutVersion: boolean;
   /** The server keeps metadata.generation. */
   readonly generation: boolean;
@@ -119,15 +119,15 @@ export interface BehaviourFacts {
 }
 
 /**
- * Names that Go has for the type of a field: a text names its scalar, also where that is in a list or map; an object
- * names the list or map itself ("v1.ResourceList", "map[v1.ResourceName]v1.ClaimResourceStatus"), or what is in it.
+ * Go's name for the type of a field: a text names its scalar, even inside a list or map; an object names the list or
+ * map itself ("v1.ResourceList", "map[v1.ResourceName]v1.ClaimResourceStatus"), or its elements.
  */
 export type GoTypeName = string | { readonly collection?: string; readonly elements?: GoTypeName };
 
 /** Definition → field → name: "core.v1.PodSpec" → "restartPolicy" → "v1.RestartPolicy". */
 export type GoTypeFacts = Readonly<Record<string, Readonly<Record<string, GoTypeName>>>>;
 
-/** The roles and bindings that a server makes for itself, as they are written: whole objects. */
+/** The roles and bindings that a server makes for itself, as whole objects. */
 export interface RbacPolicyFacts {
   readonly release: string;
   readonly clusterRoles: readonly unknown[];
@@ -171,8 +171,10 @@ const columnDescriptions = lazily<{ readonly resources: Readonly<Record<string, 
   { resources: {} },
 );
 
-// Both src/facts and dist/facts lie two folders below the package, so one relative URL serves sources and build.
-/** `absent`: the value when there is no such file, which the build then makes in dist. Without it the file is one of facts. */
+// Both src/facts and dist/facts are two folders below the package, so one relative URL serves sources and build.
+/**
+ * `absent`: the value when the file does not exist, for files that the build makes in dist. Without it the file is one of facts.
+ */
 function lazily<T>(name: string, absent?: T): () => T {
   let known: T | undefined;
   return () => {

@@ -1,5 +1,5 @@
-// What the generic machinery of webhooks and policies must know of Kubernetes: what a namespace is, and which kinds are
-// exempt. Used by webhook-admission.ts and policies/policy-admission.ts.
+// Knowledge about Kubernetes for the generic machinery of webhooks and policies: what a namespace is, and which kinds
+// are exempt. Used by webhook-admission.ts and policies/policy-admission.ts.
 import type { GroupResource } from '@kapstan/api';
 import { formatGroupResource, type GroupVersionKind } from '@kapstan/api/internal';
 import { ObjectReader, type ResourceCatalog } from '@kapstan/apiserver';
@@ -11,13 +11,13 @@ import {
 } from '@kapstan/apiserver/internal';
 import { namespaces } from './namespace-exists.ts';
 
-/** What the plug-ins of webhooks and of policies share. */
+/** Parts that the plug-ins of webhooks and of policies share. */
 export interface AdmissionMatching {
   readonly requests: RequestMatching;
   readonly conditionMetrics: ConditionMetrics;
 }
 
-/** Returns what decides which webhooks and policies a request concerns. */
+/** Returns the rules that decide which webhooks and policies a request concerns. */
 export function admissionMatching(catalog: ResourceCatalog): AdmissionMatching {
   const requests = new RequestMatching(new EquivalentResources(catalog), namespaceReader(catalog));
   return { requests, conditionMetrics: new ConditionMetrics() };
@@ -34,7 +34,9 @@ function namespaceReader(catalog: ResourceCatalog): NamespaceReader {
   };
 }
 
-/** Kinds that decide about other requests, of which no webhook is asked. Source: rules.IsExemptAdmissionConfigurationResource. */
+/**
+ * Kinds that decide about other requests and for which no webhook is called. Source: rules.IsExemptAdmissionConfigurationResource.
+ */
 const exempt: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
   'MutatingWebhookConfiguration',
@@ -49,7 +51,7 @@ export function isAdmissionConfiguration({ group, kind }: GroupVersionKind): boo
 }
 
 /**
- * Resources about which no policy is asked: policies themselves, and reviews, without which nobody could sign in or be
+ * Resources to which no policy applies: policies themselves, and reviews, without which nobody could sign in or be
  * authorized. Webhook configurations are not among them. Source: plugin/policy/generic admissionResources,
  * pkg/kubeapiserver/admission/exclusion.
  */

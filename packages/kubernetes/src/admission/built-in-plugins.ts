@@ -1,5 +1,5 @@
 // kubernetesAdmission makes the plug-ins of kube-apiserver that are built here, those on by default and the others.
-// Handed to an AdmissionChain. Source: pkg/kubeapiserver/options DefaultOffAdmissionPlugins.
+// They are passed to an AdmissionChain. Source: pkg/kubeapiserver/options DefaultOffAdmissionPlugins.
 
 import type { AdmissionPlugin, BuiltInPlugin, PluginPorts, PluginSet } from '@kapstan/apiserver';
 import { configured, ObjectReader } from '@kapstan/apiserver';
@@ -132,7 +132,7 @@ function defaultPlugins(ports: PluginPorts, { quotas }: KubernetesPlugins): Admi
 function optionalPlugins(ports: PluginPorts): AdmissionPlugin[] {
   const { catalog, authorizer, clock, configurations, enabled = [] } = ports;
   const reader = new ObjectReader(catalog);
-  // Without a configuration there is nothing that it could enforce, so it cannot be turned on.
+  // Without a configuration there is nothing to enforce, so it cannot be turned on.
   const hasLimits = enabled.includes('EventRateLimit') || configurations?.has('EventRateLimit') === true;
   const limits = hasLimits ? configured(ports, 'EventRateLimit', parseEventLimits) : [];
   return [
@@ -154,7 +154,7 @@ function entry(plugin: AdmissionPlugin, isDefault: boolean): BuiltInPlugin {
   return { plugin, operations: operationsOf(plugin.name), isDefault };
 }
 
-/** What plug-ins share with other parts of a server. */
+/** Parts that plug-ins share with other parts of a server. */
 export interface KubernetesPlugins {
   /** Absent = ResourceQuota reads the stored quotas for each request. */
   readonly quotas?: QuotaAdmission | undefined;

@@ -18,7 +18,7 @@ const refusalOf = (act: string): readonly [number, string] => [
   `certificatesigningrequests.certificates.k8s.io "x" is forbidden: user not permitted to ${act} requests with signerName "example.com/some"`,
 ];
 
-/** Allows what is listed as "verb name", and records what it was asked. */
+/** Allows the rights listed as "verb name", and records the questions. */
 function allowing(...rights: readonly string[]): Authorizer & { readonly asked: AuthorizationAttributes[] } {
   const asked: AuthorizationAttributes[] = [];
   return {

@@ -26,7 +26,10 @@ interface SignerRule {
   readonly operations: readonly AdmissionOperation[];
   /** The verb on signers. */
   readonly verb: string;
-  /** Object whose signer counts: the present one of a request, because it cannot change; the new one of a bundle. */
+  /**
+   * The object whose signer counts: for a request the present one, because its signer cannot change; for a bundle the
+   * new one.
+   */
   readonly signerOf: 'object' | 'oldObject';
   /** Returns false when nothing has changed that needs the permission. Default: always true. */
   concerns?(next: Fields, old: Fields | undefined): boolean;

@@ -13,12 +13,12 @@ const der = (tag: number, ...parts: (Buffer | string)[]): Buffer => {
 };
 const organization = Buffer.from('55040a', 'hex');
 const commonName = Buffer.from('550403', 'hex');
-/** Encodes a name of a subject, each in a set of its own. */
+/** Encodes a name of a subject, each in a separate set. */
 const name = (id: Buffer, text: Buffer | string, tag = 0x0c): Buffer =>
   der(0x31, der(0x30, der(6, id), der(tag, text)));
 const pem = (bytes: Buffer, type = 'CERTIFICATE REQUEST'): string =>
   Buffer.from(`-----BEGIN ${type}-----\n${bytes.toString('base64')}\n-----END ${type}-----\n`).toString('base64');
-/** Encodes a request as far as it is read: version and subject. */
+/** Encodes the part of a request that is read: version and subject. */
 const request = (...names: Buffer[]): string =>
   pem(der(0x30, der(0x30, der(2, Buffer.from([0])), der(0x30, ...names))));
 const twoBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16();
@@ -34,7 +34,7 @@ function objectionTo(csr: string, changes: Partial<AdmissionAttributes> = {}, si
   return objection(() => certificateSubjectRestriction.validate?.(attributes));
 }
 
-/** Made by openssl: O=a, O=system:masters, CN=x. */
+/** This certificate was made by openssl: O=a, O=system:masters, CN=x. */
 const real =
   'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIdE1JR1RBZ0VBTURFeENqQUlCZ05WQkFvTUFXRXhGekFWQmdOVkJBb01Ebk41YzNSbGJUcHRZWE4wWlhKegpNUW93Q0FZRFZRUUREQUY0TUZrd0V3WUhLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFd2xjdkVyYUxHU3JnCjEweEFvSHRLY3FydXlVaUtLVmNuejZSbXFUUWZxelIxcEZTaGdHSDdxdW1WbzhCeXpwT01xU0RWTkEycVRMcSsKbkg0ZFRhYkgwS0FBTUFvR0NDcUdTTTQ5QkFNQ0Ewa0FNRVlDSVFEb2R6bDJ1UytZUEN6TWRMUE9wV1VHV2t5OApvWDNMcjdtUEFEcWwwR0RQL0FJaEFLU2RHeXIvWmQvZVFZZGZ0bk56OTVPUE95VUpDT1JKd1lNZmJBcXJlVEpGCi0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=';
 

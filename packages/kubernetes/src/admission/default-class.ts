@@ -1,4 +1,4 @@
-// DefaultStorageClass and DefaultIngressClass give claims and ingresses that name no class the one marked as default.
+// DefaultStorageClass and DefaultIngressClass give the class marked as default to claims and ingresses that name none.
 // Source: plugin/pkg/admission/storage/storageclass/setdefault, plugin/pkg/admission/network/defaultingressclass.
 
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
@@ -11,7 +11,7 @@ interface ClassRule {
   /** The resource that gets a class. */
   readonly group: string;
   readonly resource: string;
-  /** Member of its spec with the name of the class. */
+  /** Member of its spec that holds the name of the class. */
   readonly field: string;
   /** Older annotation with the name of a class. */
   readonly oldAnnotation: string;

@@ -9,7 +9,7 @@ import { refuse } from '@kapstan/apiserver/internal';
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const immortal: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
-/** For this long after a deletion, in milliseconds, a namespace is read live instead of from the cache. */
+/** Time after a deletion, in milliseconds, during which a namespace is read from the store instead of the cache. */
 const liveLookupMs = 30_000;
 
 export class NamespaceLifecycle implements AdmissionPlugin {

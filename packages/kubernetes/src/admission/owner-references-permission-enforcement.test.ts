@@ -25,7 +25,7 @@ const blocking = (name: string, changes: Partial<OwnerReference> = {}): OwnerRef
 const owned = (...ownerReferences: OwnerReference[]): object => ({ metadata: { ownerReferences } });
 const node = { kind: 'Node' };
 
-/** Allows what is listed as "verb group/resource/subresource namespace/name". */
+/** Allows the rights listed as "verb group/resource/subresource namespace/name". */
 function objectionOf(rights: readonly string[], changes: Partial<AdmissionAttributes>): ReturnType<typeof objection> {
   const authorizer: Authorizer = {
     authorize: (asked) => {

@@ -20,7 +20,7 @@ type Question = Omit<Extract<AuthorizationAttributes, { type: 'resource' }>, 'ty
 const cannotBlock =
   "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";
 
-/** Asked first, because it does not depend on the owners' kinds. */
+/** This question comes first, because it does not depend on the owners' kinds. */
 const anyFinalizers: Question = {
   verb: 'update',
   group: '*',
@@ -43,7 +43,7 @@ export function ownerReferencesPermissionEnforcement(
       const [next, old] = [ownersOf(object), ownersOf(oldObject)];
       if (jsonEqual(next, old)) return;
       const ask = askOf(authorizer, attributes.context.user);
-      // Creating an object with an owner causes no harm: it could as well not have been created.
+      // Creating an object with an owner causes no harm, because its creator might as well not have created it.
       const why = operation === 'CREATE' ? undefined : await ask(deletionOf(attributes));
       if (why !== undefined) throw refuse(attributes, `cannot set an ownerRef on a resource you can't delete: ${why}`);
       const blocked = new Set(old.filter(isBlocking).map(({ uid }) => uid));

@@ -1,4 +1,4 @@
-// The operations for which the built plug-ins are called; those from elsewhere are called for all. Used by
+// The operations for which the built plug-ins are called; plug-ins from elsewhere are called for all. Used by
 // built-in-plugins.ts. Source: their admission.NewHandler.
 import type { AdmissionOperation } from '@kapstan/apiserver';
 import { allOperations } from '@kapstan/apiserver';

@@ -33,7 +33,9 @@ export interface PodSpec {
   imagePullSecrets?: { name?: string }[];
 }
 
-/** Returns the spec of a pod; makes it when absent, because validation comes later and will report that it is empty. */
+/**
+ * Returns the spec of a pod; creates it when absent, because validation comes later and will report that it is empty.
+ */
 export function podSpecOf(pod: KubernetesObject): PodSpec {
   const fields = pod as { spec?: PodSpec };
   fields.spec ??= {};

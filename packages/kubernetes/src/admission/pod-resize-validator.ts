@@ -1,5 +1,5 @@
-// PodResizeValidator refuses to resize a pod beyond what its node has, or on a node that cannot do it. Source:
-// plugin/pkg/admission/podresize.
+// PodResizeValidator refuses to resize a pod beyond the capacity of its node, or on a node that does not support it.
+// Source: plugin/pkg/admission/podresize.
 import { type DeepReadonly, type Quantity, StatusError } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import { goQuote } from '@kapstan/api/internal';
@@ -35,7 +35,7 @@ async function requireFit(reader: ObjectReader, attributes: AdmissionAttributes,
     const why = `pod resize is only supported on linux nodes, node ${goQuote(name)} is ${goQuote(os)}`;
     throw withCause(refuse(attributes, why), 'UnsupportedPlatform');
   }
-  // What the pod has now does not matter: the amounts that it asks for must fit.
+  // The present amounts of the pod do not matter: the requested ones must fit.
   const { status: _status, ...asked } = attributes.object as Pod;
   const requests = await runInTurns(podAmounts(asked, 'requests'), attributes.context.signal);
   const { allocatable = {} } = node.status ?? {};
@@ -45,7 +45,7 @@ async function requireFit(reader: ObjectReader, attributes: AdmissionAttributes,
   throw withCause(refuse(attributes, `node didn't have enough allocatable resources: ${told}`), 'NodeCapacity');
 }
 
-/** CPU is told in thousandths. */
+/** CPU is given in thousandths. */
 function faultOf(
   requests: ReadonlyMap<string, Quantity>,
   allocatable: Readonly<Record<string, string | number>>,

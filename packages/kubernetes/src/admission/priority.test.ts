@@ -12,7 +12,7 @@ describe('a delete of a priority class', () => {
       ),
     );
 
-  // Recorded.
+  // The refusal is recorded from a kube-apiserver.
   it.each(['system-node-critical', 'system-cluster-critical'])('leaves %s, which the system needs', async (name) => {
     const text = `priorityclasses.scheduling.k8s.io "${name}" is forbidden: this is a system priority class and cannot be deleted`;
     expect(await remove(name)).toEqual([403, text]);

@@ -97,7 +97,7 @@ export class Priority implements AdmissionPlugin {
   }
 }
 
-/** An update that omits what the creation set does not change it. */
+/** An update does not change values that the creation set and that it omits. */
 function keep(spec: PodSpec, old: DeepReadonly<PodSpec>): void {
   if (spec.priority === undefined && old.priority !== undefined) spec.priority = old.priority;
   if (spec.preemptionPolicy === undefined && old.preemptionPolicy !== undefined) {

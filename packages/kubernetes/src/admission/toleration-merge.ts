@@ -1,5 +1,5 @@
-// Merges two lists of tolerations and drops those that another one covers. Used by runtime-class.ts. Both lists may be
-// long, so tolerations are looked up by what they cover, while Kubernetes compares each with all others. Source:
+// Merges two lists of tolerations and drops those that others cover. Used by runtime-class.ts. Both lists may be long,
+// so tolerations are looked up by what they cover, while Kubernetes compares each with all others. Source:
 // pkg/util/tolerations MergeTolerations.
 
 import type { DeepReadonly } from '@kapstan/api';
@@ -24,7 +24,7 @@ export function* mergeTolerations(first: readonly Given[], second: readonly Give
   return merged;
 }
 
-/** A toleration that is dropped here still covers those before it. */
+/** A toleration that is dropped here still covers the ones before it. */
 function* notCoveredLater(all: Given[]): SlicedWork<Given[]> {
   const later = new Covers();
   const left: Given[] = [];
@@ -37,7 +37,7 @@ function* notCoveredLater(all: Given[]): SlicedWork<Given[]> {
 
 interface Cover {
   readonly identity: string;
-  /** How long it tolerates the taint. */
+  /** Time for which it tolerates the taint. */
   readonly seconds: number;
 }
 
@@ -77,12 +77,12 @@ class Covers {
 /** Tolerations with any other operator cover only themselves. */
 const wideOperators: ReadonlySet<string> = new Set(['Exists', 'Equal', '']);
 
-/** `value` is undefined for all values; an empty effect stands for all effects. */
+/** `value` is undefined for all values; an empty effect means all effects. */
 function slotOf(key = '', value: string | undefined, effect = ''): string {
   return `${quoted(key)}${quoted(effect)}${value === undefined ? '' : quoted(value)}`;
 }
 
-/** Only for "NoExecute" the time counts. */
+/** The time matters only for "NoExecute". */
 function secondsOf({ effect, tolerationSeconds }: Given): number {
   return effect === 'NoExecute' ? (tolerationSeconds ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
 }

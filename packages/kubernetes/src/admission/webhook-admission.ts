@@ -1,5 +1,5 @@
-// webhookAdmission makes what the plug-ins MutatingAdmissionWebhook and ValidatingAdmissionWebhook work with. Between
-// the control plane and built-in-plugins.ts.
+// webhookAdmission makes the parts that the plug-ins MutatingAdmissionWebhook and ValidatingAdmissionWebhook use. It
+// connects the control plane with built-in-plugins.ts.
 import type { Clock } from '@kapstan/api';
 import type { AdmissionFunctions, Authorizer, WebhookPool } from '@kapstan/apiserver';
 import { WebhookMatching, WebhookMetrics, type WebhookPorts } from '@kapstan/apiserver/internal';
@@ -14,9 +14,9 @@ export interface WebhookAdmissionOptions extends AdmissionMatching {
   readonly clock: Clock;
 }
 
-/** The plug-ins of admission webhooks, and what they follow. */
+/** The plug-ins of admission webhooks, and the data that they follow. */
 export interface WebhookAdmission {
-  /** To be kept in step with the stored ones; until then requests wait and are refused. */
+  /** The caller must keep this in step with the stored objects; until then requests wait and are refused. */
   readonly configurations: WebhookConfigurations;
   readonly ports: WebhookPorts;
 }

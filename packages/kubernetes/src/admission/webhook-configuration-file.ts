@@ -9,7 +9,7 @@ const kinds = new Map([
 ]);
 const schema = fileSchema('v1.WebhookAdmission', { kubeConfigFile: textSchema, staticManifestsDir: textSchema });
 
-/** Throws an Error for what is wrong, or not supported. */
+/** Throws an Error for faults and for unsupported settings. */
 export function requireNoWebhookSettings(text: string | undefined): void {
   if (text === undefined) return;
   const { kubeConfigFile = '', staticManifestsDir = '' } = decodeConfiguration(text, { kinds, schema });

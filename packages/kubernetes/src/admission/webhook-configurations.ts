@@ -45,13 +45,13 @@ export class WebhookConfigurations {
     this.#sources[kind].delete(object as Configuration);
   }
 
-  /** Replaces all of the kind in one step. From the first call on the kind is known. */
+  /** Replaces all objects of the kind in one step. The kind is known after the first call. */
   replace(kind: WebhookConfigurationKind, objects: Iterable<DeepReadonly<KubernetesObject>>): void {
     this.#sources[kind].replace(objects as Iterable<Configuration>);
   }
 }
 
-/** The webhooks of one kind of configuration, by the name of the configuration, then in its own order. */
+/** The webhooks of one kind of configuration, ordered by the name of the configuration, then as listed in it. */
 class ConfigurationSource implements WebhookSource {
   readonly #pool: WebhookPool;
   readonly #webhooks = new Map<string, readonly AdmissionWebhook[]>();
@@ -82,7 +82,7 @@ class ConfigurationSource implements WebhookSource {
   }
 
   replace(configurations: Iterable<Configuration>): void {
-    // All are read before any is replaced: one that cannot be read leaves the others in force.
+    // All are read before any is replaced, so one that cannot be read leaves the others in force.
     const read = [...configurations].map((each) => [nameOf(each), this.#read(each)] as const);
     this.#webhooks.clear();
     for (const [name, webhooks] of read) this.#webhooks.set(name, webhooks);

@@ -5,7 +5,7 @@ import type { Clock } from '@kapstan/api';
 import { KeptAnswers } from '@kapstan/apiserver/internal';
 
 export interface DelegatedAnswersOptions {
-  /** How long an answer counts, in milliseconds. 0 = never. */
+  /** Time for which an answer is cached, in milliseconds. 0 = never. */
   readonly keptMs: number;
   readonly clock: Clock;
 }
@@ -21,10 +21,10 @@ export class DelegatedAnswers<T> {
     this.#answers = new KeptAnswers({ clock, maxAnswers, weightOf: () => 1 });
   }
 
-  /** Returns the kept answer for the question, or asks. Calls at the same time share one question; failures are not kept. */
+  /** Returns the cached answer to the question, or asks. Simultaneous calls share one question; failures are not cached. */
   of(question: string, ask: () => Promise<T>): Promise<T> {
     if (this.#keptMs === 0) return ask();
-    // Tokens are questions, and should not stay in memory.
+    // The question may be a token, which should not stay in memory.
     const key = createHash('sha256').update(question).digest('base64');
     const known = this.#answers.find(key);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
-// Lets a main API server decide whose a bearer token is, by token reviews. For API servers that join another one. Source:
-// apiserver authenticatorfactory (DelegatingAuthenticatorConfig), plugin/pkg/authenticator/token/webhook.
+// Lets a main API server find the user of a bearer token, by token reviews. Used by API servers that join another one. Source: apiserver
+// authenticatorfactory (DelegatingAuthenticatorConfig), plugin/pkg/authenticator/token/webhook.
 import { type Clock, type ResourceClient, systemClock } from '@kapstan/api';
 import { type Authenticator, bearerAuthenticator, type TokenResult } from '@kapstan/apiserver';
 import { TokenReview } from '@kapstan/kinds/authentication.k8s.io/v1';
@@ -9,7 +9,7 @@ import { DelegatedAnswers } from './delegated-answers.ts';
 export interface DelegationOptions {
   /** A client of the main server whose user may create token reviews and access reviews (role system:auth-delegator). */
   readonly client: ResourceClient;
-  /** How long answers count, in milliseconds. 0 = every request asks. Default 10 000. */
+  /** Time for which answers are cached, in milliseconds. 0 = every request asks. Default 10 000. */
   readonly keptMs?: number | undefined;
   readonly clock?: Clock | undefined;
 }

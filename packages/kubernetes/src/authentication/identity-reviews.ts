@@ -1,5 +1,5 @@
-// Reviews of identity: who owns a token (TokenReview), and who the caller is (SelfSubjectReview). Virtual resources
-// over the token authenticators. Source: pkg/registry/authentication (1.36).
+// Reviews of identity: the owner of a token (TokenReview), and the caller (SelfSubjectReview). Virtual resources over
+// the token authenticators.
 import { type Clock, formatTime } from '@kapstan/api';
 import { badRequest, internalError } from '@kapstan/api/errors';
 import type { ServedResource, TokenAuthenticationOptions, UserInfo, VirtualStoreOptions } from '@kapstan/apiserver';

@@ -29,7 +29,7 @@ async function review(authorizer: Authorizer, spec: unknown, asked: Asked = {}):
   return structuredClone(stored?.object) as UnstructuredObject;
 }
 
-/** Records what it is asked, and allows reads. */
+/** Records the questions, and allows reads. */
 function listening(asked: AuthorizationAttributes[], otherwise: 'deny' | 'noOpinion' = 'noOpinion'): Authorizer {
   return {
     authorize: (attributes) => {

@@ -104,7 +104,7 @@ function userOf({ user = '', uid, groups = [], extra }: DeepReadonly<SubjectAcce
   return { name: user, groups, ...(uid ? { uid } : {}), ...(extra === undefined ? {} : { extra }) };
 }
 
-/** No version means all of them. Source: authorization/util AuthorizationAttributesFrom. */
+/** Without a version, the review is about all versions. Source: authorization/util AuthorizationAttributesFrom. */
 function attributesOf(spec: DeepReadonly<SubjectAccessReviewSpec>, user: UserInfo): AuthorizationAttributes {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
   if (resource === undefined) return { type: 'path', user, verb: path?.verb ?? '', path: path?.path ?? '' };

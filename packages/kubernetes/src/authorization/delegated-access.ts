@@ -1,4 +1,4 @@
-// Access to an API server that joins a main one: whom to believe is read from the main server, and it decides about
+// Access to an API server that joins a main one: the main server provides the trusted authorities, and decides about
 // tokens and permissions. Source: apiserver options (DelegatingAuthenticationOptions, DelegatingAuthorizationOptions).
 import {
   type AuthenticationOptions,
@@ -32,8 +32,8 @@ const healthAuthorizer: Authorizer = {
 };
 
 /**
- * Reads whom the main server trusts. Its front proxies are believed from then on: authorities that it adds later are
- * known after the next call. Rejects when the main server cannot be asked, and TypeError for what it published.
+ * Reads the authorities and front proxies that the main server trusts, which are accepted from then on; later changes
+ * take effect after the next call. Rejects when the main server cannot be asked, and with TypeError for malformed data.
  */
 export async function delegatedAccess(options: DelegationOptions): Promise<DelegatedAccess> {
   const { data = {} } = await options.client.get(ConfigMap, published);

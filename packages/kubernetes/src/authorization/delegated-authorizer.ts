@@ -1,5 +1,5 @@
-// Lets a main API server decide who may do what, by access reviews. For API servers that join another one. Source:
-// apiserver authorizerfactory (DelegatingAuthorizerConfig), plugin/pkg/authorizer/webhook.
+// Lets a main API server decide about permissions, by access reviews. Used by API servers that join another one.
+// Source: apiserver authorizerfactory (DelegatingAuthorizerConfig), plugin/pkg/authorizer/webhook.
 import { type ResourceClient, systemClock } from '@kapstan/api';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from '@kapstan/apiserver';
 import { SubjectAccessReview } from '@kapstan/kinds/authorization.k8s.io/v1';

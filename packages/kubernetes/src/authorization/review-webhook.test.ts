@@ -6,7 +6,7 @@ import { reviewWebhook } from './review-webhook.ts';
 
 const limits: number[] = [];
 
-/** Asks a webhook that answers with this text. */
+/** Calls a webhook that answers with this text. */
 function asked(text: string): Promise<ReviewStatus> {
   const post: WebhookPool['post'] = async (_target, { maxAnswerBytes }) => {
     limits.push(maxAnswerBytes);

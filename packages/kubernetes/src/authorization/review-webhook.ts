@@ -1,5 +1,6 @@
-// reviewWebhook asks a webhook for access as kube-apiserver does: with a SubjectAccessReview of version v1 or v1beta1.
-// Source: apiserver plugin/pkg/authorizer/webhook (subjectAccessReviewV1ClientGW, subjectAccessReviewV1beta1ClientGW).
+// reviewWebhook asks a webhook about permissions as kube-apiserver does: with a SubjectAccessReview of version v1 or
+// v1beta1. Source: apiserver plugin/pkg/authorizer/webhook (subjectAccessReviewV1ClientGW,
+// subjectAccessReviewV1beta1ClientGW).
 import { stringifyJson } from '@kapstan/api';
 import { formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
 import type { ReviewSpec, ReviewStatus, WebhookTarget } from '@kapstan/apiserver';
@@ -20,7 +21,7 @@ import {
 } from '@kapstan/apiserver/internal';
 import { runInTurns } from '@kapstan/storage';
 
-/** Options of a webhook that is asked by reviews. */
+/** Options of a webhook that is called with reviews. */
 export interface ReviewWebhookOptions {
   readonly pool: WebhookPool;
   readonly target: WebhookTarget;
@@ -47,7 +48,7 @@ function schemaOf(version: string): SchemaNode {
   });
 }
 
-/** Returns the function that asks once. */
+/** Returns the function that asks the webhook once. */
 export function reviewWebhook(options: ReviewWebhookOptions): (spec: ReviewSpec) => Promise<ReviewStatus> {
   const { pool, target, version, timeoutMs } = options;
   const apiVersion = `authorization.k8s.io/${version}`;
@@ -95,7 +96,7 @@ function* readStatus(text: string, { apiVersion, schema }: ExpectedReview): Slic
   return { allowed, denied, reason };
 }
 
-/** Webhooks answer with JSON. YAML, which kube-apiserver would also read, is refused as a plain text is there. */
+/** Webhooks answer with JSON. YAML, which kube-apiserver would also read, is refused like plain text. */
 function* readAnswer(text: string, strict: StrictErrors): ReturnType<typeof readDocumentInSlices> {
   try {
     return yield* readDocumentInSlices(text, { mediaType: 'application/json' }, strict);

@@ -8,7 +8,7 @@ import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal
 import { changeScaled, collectFieldErrors, scaleTable, validateObjectMeta } from '@kapstan/apiserver/internal';
 import { kubernetesTypes } from '../builtin/kubernetes-types.ts';
 
-/** How a kind is scaled. */
+/** Functions that scale a kind. */
 export interface ScaledKind<T extends KubernetesObject> {
   readonly resource: { readonly group: string; readonly resource: string };
   read(object: DeepReadonly<T>): { readonly replicas: number; readonly current: number; readonly selector: string };

@@ -2,7 +2,7 @@
 
 type Interval = readonly [number, number];
 
-/** Returns how many indexes the list has, or what is wrong with it. */
+/** Returns the number of indexes in the list, or its fault. */
 export function countIndexes(text: string, completions: number): number | string {
   if (text === '') return 0;
   let last: number | undefined;
@@ -18,7 +18,7 @@ export function countIndexes(text: string, completions: number): number | string
   return total;
 }
 
-/** Returns the first index in both lists; parts that cannot be read have none. */
+/** Returns the first index in both lists; unreadable parts count as empty. */
 export function commonIndex(one: string, other: string, completions: number): number | undefined {
   const intervals = (text: string): Interval[] =>
     text === ''

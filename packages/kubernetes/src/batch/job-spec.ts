@@ -70,7 +70,7 @@ function validateCompletionMode(at: Field, spec: DeepReadonly<Partial<JobSpec>>)
 
 const maxIndexedParallelism = 100_000;
 const maxFailedIndexes = 100_000;
-/** Jobs with a backoff limit per index have tighter limits from this many completions on. */
+/** Number of completions from which jobs with a backoff limit per index have tighter limits. */
 const manyCompletions = 100_000;
 const maxOfMany = 10_000;
 

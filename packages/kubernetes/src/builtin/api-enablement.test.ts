@@ -97,7 +97,7 @@ describe('settings of APIs that this server has not', () => {
     );
     expect(idle).toEqual([
       expect.stringMatching(
-        /^api\/beta=true has no effect on what this server does not have: networking\.k8s\.io\/v1beta1, .*resource\.k8s\.io\/v1beta1/,
+        /^api\/beta=true has no effect on resources that this server does not have: networking\.k8s\.io\/v1beta1, .*resource\.k8s\.io\/v1beta1/,
       ),
       '"apps/v1/deploymentz" is not a built-in resource',
     ]);

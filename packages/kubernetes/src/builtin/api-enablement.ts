@@ -1,4 +1,4 @@
-// ApiEnablement says which built-in resources are served: all of stable versions, unless --runtime-config says
+// ApiEnablement decides which built-in resources are served: all of stable versions, unless --runtime-config says
 // otherwise. Source: apiserver server/options/api_enablement.go, server/resourceconfig/helpers.go and
 // server/storage/resource_config.go.
 import { type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
@@ -21,7 +21,7 @@ const patterns: ReadonlyMap<string, RegExp> = new Map([
   ['api/alpha', /^v\d+alpha\d+$/],
 ]);
 
-/** Says of each built-in resource whether it is served. */
+/** Knows for each built-in resource whether it is served. */
 export class ApiEnablement {
   readonly #versions = new Map<string, boolean>();
   readonly #resources = new Map<string, boolean>();
@@ -41,7 +41,7 @@ export class ApiEnablement {
     }
   }
 
-  /** The setting of a resource counts before the setting of its version. */
+  /** The setting of a resource overrides the setting of its version. */
   isServed({ group, version, resource }: GroupVersionResource): boolean {
     const groupVersion = `${group}/${version}`;
     return this.#resources.get(`${groupVersion}/${resource}`) ?? this.#versions.get(groupVersion) === true;
@@ -67,11 +67,13 @@ export function idleRuntimeConfig(config: RuntimeConfig): readonly string[] {
       return isUnknown ? [`"${key}" is not a built-in resource`] : [];
     }
     const off = value === 'true' ? unbuilt.filter((version) => pattern.test(versionOf(version))) : [];
-    return off.length === 0 ? [] : [`${key}=true has no effect on what this server does not have: ${off.join(', ')}`];
+    return off.length === 0
+      ? []
+      : [`${key}=true has no effect on resources that this server does not have: ${off.join(', ')}`];
   });
 }
 
-/** Whether each "group/version" is built here, and all "group/version/resource" that are. */
+/** The state of each "group/version", true if built here, and all "group/version/resource" that are built. */
 interface KnownApis {
   readonly versions: ReadonlyMap<string, boolean>;
   readonly resources: ReadonlySet<string>;

@@ -1,4 +1,4 @@
-// BuiltinKind: what the folder of a resource says about it. builtin-resource.ts adds the facts.
+// BuiltinKind: the rules that the folder of a resource defines. builtin-resource.ts adds the facts.
 import type { Clock, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { Authorizer, ResourceStore } from '@kapstan/apiserver';
 import type { TypedKind, ValidationPolicy } from '@kapstan/apiserver/internal';
@@ -11,11 +11,11 @@ export type BuiltinKind<T extends KubernetesObject = UnstructuredObject> = Typed
 /** Services of the server that built-in kinds use. */
 export interface BuiltinServer {
   readonly clock: Clock;
-  /** Returns the store of another resource: eviction reads disruption budgets. Undefined when it is not served. */
+  /** Returns the store of another resource; for example, eviction reads disruption budgets. Undefined when it is not served. */
   findStore(group: string, version: string, resource: string): ResourceStore<UnstructuredObject> | undefined;
   /** Returns the plural name of a kind ("v1", "ConfigMap"); undefined when it is not served. */
   resourceOfKind(apiVersion: string, kind: string): string | undefined;
-  /** Tells what else the user of a request may do. Undefined = everything. */
+  /** Checks further permissions of a request's user. Undefined = everything is allowed. */
   readonly authorizer: Authorizer | undefined;
   /** For example "10.96.0.0/12". */
   readonly serviceClusterIpRange: string;
@@ -27,7 +27,7 @@ export interface BuiltinServer {
   /** Absent = serviceaccounts/token is refused with 501. */
   readonly tokens?: TokenIssuer | undefined;
   readonly policy: ValidationPolicy;
-  /** How long events are kept (`--event-ttl`), in seconds; 0 = forever. */
+  /** Time for which events are kept (`--event-ttl`), in seconds; 0 = forever. */
   readonly eventTtlSeconds: number;
   /** Node address types to try for a kubelet, in order of preference (`--kubelet-preferred-address-types`). */
   readonly kubeletAddressTypes: readonly string[];

@@ -11,7 +11,7 @@ export const kubernetesTypes: TypeRegistry = new TypeRegistry({
   protobuf: protobufFacts,
   goTypes: goTypeFacts,
   descriptions: descriptionFacts,
-  // Marked so in Go, on members that may be left out. Source: +default in k8s.io/api.
+  // Fields marked in this way in Go, although they may be left out.
   markedDefaults: new Map<string, unknown>([
     ['autoscaling.v1.ScaleSpec.replicas', 0],
     ['core.v1.AzureDiskVolumeSource.readOnly', false],

@@ -13,7 +13,7 @@ export interface RangeAllocation extends KubernetesObject {
 export interface NodePortRegistry {
   /**
    * Reads, changes and writes the record. `change` runs again when somebody else wrote meanwhile; an error that it
-   * throws rejects.
+   * throws rejects the promise.
    */
   update(change: (present: RangeAllocation | undefined) => RangeAllocation): Promise<void>;
 }

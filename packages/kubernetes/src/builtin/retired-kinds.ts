@@ -6,8 +6,8 @@ const roles = 'ClusterRole ClusterRoleBinding Role RoleBinding';
 const priorities = 'FlowSchema PriorityLevelConfiguration';
 
 /**
- * The kinds of each apiVersion; lists have names of their own. Source: AllKnownTypes of legacyscheme of Kubernetes
- * 1.36.3, apiextensions and kube-aggregator.
+ * The kinds of each apiVersion; lists have separate names. Source: AllKnownTypes of legacyscheme of Kubernetes 1.36.3,
+ * apiextensions and kube-aggregator.
  */
 const kinds: readonly (readonly [apiVersion: string, kinds: string])[] = [
   ['v1', 'List PodStatusResult RangeAllocation SerializedReference'],

@@ -4,7 +4,7 @@ import type { ServedResource } from '@kapstan/apiserver';
 import { type VirtualRules, VirtualStore, type VirtualStoreOptions } from '@kapstan/apiserver';
 import { defineBuiltin } from './builtin-resource.ts';
 
-/** How creates are answered, or what can be read. Verbs without a function answer 405. */
+/** Functions that answer creates and reads. Verbs without a function answer 405. */
 export interface VirtualKind<T extends KubernetesObject = KubernetesObject> extends VirtualRules<T> {
   /** Name in the facts, for example "v1/bindings". */
   readonly id: string;

@@ -26,7 +26,7 @@ export function validateSelectorAndTemplate(
   if (selector === undefined || selector === null) place.required();
   else {
     validateLabelSelector(place, selector);
-    // For replica sets Kubernetes says deployment, too.
+    // Kubernetes says "deployment" for replica sets, too.
     const shown = kind === 'replicaset' ? 'deployment' : kind;
     if (isEmptySelector(selector)) place.invalid(goLabelSelector(selector), `empty selector is invalid for ${shown}`);
   }

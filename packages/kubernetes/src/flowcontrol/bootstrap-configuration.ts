@@ -1,5 +1,5 @@
-// The flow schemas and priority levels that a server keeps in its store. The mandatory ones always have these specs; the suggested ones may be
-// changed and are made again when they are deleted. Used by configuration-ensurer.ts and mandatory-specs.ts. Source: Kubernetes 1.36,
+// The flow schemas and priority levels that a server keeps in its store. The mandatory ones always have these specs; the suggested ones may
+// be changed, and are created again after a deletion. Used by configuration-ensurer.ts and mandatory-specs.ts. Source: Kubernetes 1.36,
 // apiserver pkg/apis/flowcontrol/bootstrap.
 import type {
   FlowSchemaSpec,

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** One round, as the server makes it every minute. */
+/** Runs one round, like the server every minute. */
 async function ensure(): Promise<void> {
   await server.read();
   await ensureFlowConfiguration(server.client, server.objects);
@@ -124,7 +124,7 @@ describe('the bootstrap flow schemas and priority levels', () => {
 
   it('that another server creates or changes meanwhile are left to it', async () => {
     await server.read();
-    // What was read is empty, so each creation finds its object there already.
+    // The read result is empty, so each creation finds its object already present.
     await ensureFlowConfiguration(server.client, server.objects);
     await ensureFlowConfiguration(server.client, server.objects);
     await server.read();

@@ -91,7 +91,7 @@ async function ensure<T extends SpecObject>(
     annotations: { ...revised.metadata?.annotations, [autoUpdate]: String(follows) },
   };
   if (!isCurrent) revised.spec = deepCopy(object.spec);
-  // After a conflict or a deletion the next round looks again.
+  // After a conflict or a deletion, the next round checks again.
   await client.update(resource, revised, { fieldManager }).catch(unless(isConflict, isNotFound));
 }
 
@@ -118,7 +118,7 @@ async function remove<T extends SpecObject>(
   await client.delete(resource, { name: object.metadata?.name ?? '' }).catch(unless(isNotFound));
 }
 
-/** True for an object that a server wrote and that is no longer among those that servers write. */
+/** True for an object that a server wrote and that current servers no longer write. */
 function isAbandoned(object: DeepReadonly<SpecObject>, names: ReadonlySet<string>): boolean {
   return !names.has(object.metadata?.name ?? '') && flagOf(object) === true;
 }
@@ -142,7 +142,7 @@ function isEqualLevel(wanted: object, { metadata, spec }: DeepReadonly<PriorityL
   return exempt !== undefined && jsonEqual(rest, { type: 'Exempt' });
 }
 
-/** Returns a handler that lets pass what the predicates expect and throws anything else. */
+/** Returns a handler that accepts the errors expected by the predicates and rethrows any other. */
 function unless(...isExpected: readonly ((error: unknown) => boolean)[]): (error: unknown) => undefined {
   return (error) => {
     if (!isExpected.some((predicate) => predicate(error))) throw error;

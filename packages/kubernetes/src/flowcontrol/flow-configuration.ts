@@ -1,4 +1,4 @@
-// Reads flow schemas and priority levels into what the API server's flow control works with. Used by flow-control-objects.ts. Source:
+// Turns flow schemas and priority levels into the configuration of the API server's flow control. Used by flow-control-objects.ts. Source:
 // apf_controller.go digestNewPLsLocked, queueSetCompleterForPL.
 import type { DeepReadonly } from '@kapstan/api';
 import type { FlowRule, FlowSubject, PriorityLevelConfig, FlowSchema as ServedSchema } from '@kapstan/apiserver';

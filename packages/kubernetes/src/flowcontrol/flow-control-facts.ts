@@ -1,5 +1,5 @@
-// What the width of requests depends on in Kubernetes' own kinds. Handed to the API server's flow control, which names no kind. Source:
-// flowcontrol/watch_tracker.go getBuiltinIndexes, request/mutating_work_estimator.go isRequestExemptFromWatchEvents.
+// Facts about Kubernetes' own kinds on which the width of requests depends. They are passed to the API server's flow control, which names
+// no kind. Source: flowcontrol/watch_tracker.go getBuiltinIndexes, request/mutating_work_estimator.go isRequestExemptFromWatchEvents.
 
 export interface FlowControlFacts {
   /** Resource → field by which caches find watches. */
@@ -8,7 +8,7 @@ export interface FlowControlFacts {
   readonly withoutEvents: ReadonlySet<string>;
 }
 
-/** What priority and fairness has to know of Kubernetes' kinds. */
+/** The facts about Kubernetes' kinds for priority and fairness. */
 export const flowControlFacts: FlowControlFacts = {
   watchIndexes: new Map([['pods', 'spec.nodeName']]),
   withoutEvents: new Set(['serviceaccounts/token']),

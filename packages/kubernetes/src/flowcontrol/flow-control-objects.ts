@@ -16,11 +16,11 @@ type StoredLevel = DeepReadonly<PriorityLevelConfiguration>;
 
 interface Known<T, R> {
   readonly object: T;
-  /** What it says; undefined when it contradicts itself. */
+  /** The parsed object; undefined when its parts contradict each other. */
   readonly read: R | undefined;
 }
 
-/** What a change was about: 'specs' may change how requests are served, 'status' cannot. */
+/** The part that changed: 'specs' may change how requests are served, 'status' cannot. */
 export type FlowControlChange = 'specs' | 'status';
 
 /** The FlowSchemas and priority levels of a cluster, checked. */
@@ -71,7 +71,7 @@ export class FlowControlObjects {
     this.#onChange('specs');
   }
 
-  /** Returns what acts: the stored objects, and the mandatory ones that are not stored now. */
+  /** Returns the configuration in force: the stored objects, and mandatory ones that are not stored now. */
   configuration(): FlowConfiguration {
     return configurationOf(
       [...this.#schemas.values()].flatMap(({ read }) => read ?? []),
@@ -110,7 +110,7 @@ function withMissing<T extends { readonly name: string }>(
   return [...present, ...mandatory.filter(({ name }) => !names.has(name))];
 }
 
-/** An unchanged spec keeps what was read of it, so that a new status costs nothing. */
+/** An unchanged spec keeps its parsed form, so that a new status costs nothing. */
 function keep<T extends StoredSchema | StoredLevel, R>(
   known: Map<string, Known<T, R>>,
   object: T,

@@ -6,7 +6,7 @@ import { FlowSchema, type FlowSchemaCondition } from '@kapstan/kinds/flowcontrol
 import type { FlowControlObjects } from './flow-control-objects.ts';
 
 const fieldManager = 'api-priority-and-fairness-config-consumer-v1';
-/** Servers that disagree about a schema would else overwrite each other without end. */
+/** Servers that disagree about a schema would otherwise overwrite each other forever. */
 const maxWritesPerMinute = 6;
 const minuteMs = 60_000;
 const writesAtOnce = 32;

@@ -1,5 +1,5 @@
-// The Authorizer of --authorization-mode=Node: what kubelets may do. They read only objects that the pods on their nodes
-// need, and change only what is theirs; the admission plug-in NodeRestriction looks into what they write. Source:
+// The Authorizer of --authorization-mode=Node, which decides about requests of kubelets. They read only objects that the pods on their
+// nodes need, and change only their own objects; the admission plug-in NodeRestriction checks the contents of their writes. Source:
 // plugin/pkg/auth/authorizer/node/node_authorizer.go.
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer, UserRules } from '@kapstan/apiserver';
 import { type Rule, ruleAllows } from '@kapstan/apiserver/internal';
@@ -70,13 +70,13 @@ export function nodeAuthorizer(graph: NodeGraph): Authorizer {
   };
 }
 
-/** The rules of the role system:node, which is bound to nobody: they hold for nodes through this authorizer. */
+/** Returns the rules of the role system:node. No binding names that role; this authorizer applies its rules to nodes. */
 function nodeRules(): readonly Rule[] {
   const roles = rbacPolicyFacts().clusterRoles as readonly { metadata?: { name?: string }; rules?: readonly Rule[] }[];
   return roles.find(({ metadata }) => metadata?.name === 'system:node')?.rules ?? [];
 }
 
-/** Allows objects that the node has to do with. */
+/** Allows objects that are related to the node. */
 function related({ node, attributes, graph }: Asked, type: VertexType): AuthorizationDecision {
   const { namespace, name } = attributes;
   if (name === '') return refuse('No Object name found');
@@ -113,7 +113,7 @@ function decideClaim(asked: Asked): AuthorizationDecision {
   return related(asked, 'pvc');
 }
 
-/** A node may read the accounts of its pods, and ask for tokens of them. */
+/** A node may read the accounts of its pods, and request tokens for them. */
 function decideServiceAccount(asked: Asked): AuthorizationDecision {
   const { verb, subresource, namespace, name } = asked.attributes;
   if (verb === 'get' && subresource === '') return readOne(asked, 'serviceAccount');
@@ -125,7 +125,7 @@ function decideServiceAccount(asked: Asked): AuthorizationDecision {
 
 const ownVerbs: ReadonlySet<string> = new Set(['get', 'create', 'update', 'patch', 'delete']);
 
-/** The name is not known when an object is created: then NodeRestriction looks at it. */
+/** The name is not known when an object is created, so NodeRestriction checks it then. */
 function isOwn({ node, attributes: { verb, name } }: Asked): boolean {
   return verb === 'create' || name === node;
 }
@@ -175,7 +175,7 @@ function selects({ node, attributes }: Asked, field: string): boolean {
   return terms.some((term) => term.field === field && term.operator === '=' && term.value === node);
 }
 
-/** The node's own name is compared, not searched, so that a kubelet may look for its node before that exists. */
+/** The node's own name is compared, not looked up, so that a kubelet may ask for its node before it exists. */
 function decideNode({ node, attributes: { verb, subresource, name } }: Asked): AuthorizationDecision {
   const isWrite = verb === 'update' || verb === 'patch';
   if (subresource === 'status') return isWrite ? allow : silent;

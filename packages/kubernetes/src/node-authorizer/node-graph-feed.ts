@@ -1,7 +1,6 @@
-// NodeGraphFeed keeps a NodeGraph in step with stored objects. A whole list is taken over in slices, because a cluster may
-// have more pods than fit into one turn; changes that come meanwhile wait, one for each object. Until the first lists have
-// been taken over, nodes are refused what is not known yet, as in Kubernetes. Source:
-// plugin/pkg/auth/authorizer/node/graph_populator.go.
+// NodeGraphFeed keeps a NodeGraph in step with stored objects. A whole list is taken over in slices, because a cluster may have more pods
+// than fit into one turn; changes that arrive meanwhile wait, one for each object. Until the first lists have been taken over, nodes are
+// refused access to objects that are not known yet, as in Kubernetes. Source: plugin/pkg/auth/authorizer/node/graph_populator.go.
 import { type DeepReadonly, type KubernetesObject, type Logger, silentLogger } from '@kapstan/api';
 import { TurnSlice } from '@kapstan/api/internal';
 import type { PersistentVolume, Pod } from '@kapstan/kinds/core/v1';
@@ -22,7 +21,7 @@ type Waiting = Map<string, Stored | undefined>;
 export class NodeGraphFeed {
   readonly #graph: NodeGraph;
   readonly #logger: Logger;
-  /** What was last put into the graph, by kind and key: the mark of a pod, "" for others. */
+  /** The last entries in the graph, by kind and key: the mark of a pod, "" for others. */
   readonly #marks: Readonly<Record<NodeGraphKind, Map<string, string>>> = {
     Pod: new Map(),
     PersistentVolume: new Map(),
@@ -82,7 +81,7 @@ export class NodeGraphFeed {
     }
   }
 
-  /** An object that cannot be read gives no node access; others do not suffer by it. */
+  /** An object that cannot be read gives nodes no access; others are not affected. */
   #put(kind: NodeGraphKind, object: Stored): void {
     const key = objectKeyOf(object);
     try {
@@ -106,7 +105,7 @@ export class NodeGraphFeed {
     else this.#remove(kind, key);
   }
 
-  /** Returns false for an object that no node has to do with. */
+  /** Returns false for an object that concerns no node. */
   #addToGraph(kind: NodeGraphKind, object: Stored): boolean {
     const { namespace = '', name = '' } = object.metadata ?? {};
     if (kind === 'PersistentVolume') return this.#addVolume(name, object as DeepReadonly<PersistentVolume>);
@@ -133,7 +132,7 @@ export class NodeGraphFeed {
   }
 }
 
-/** Ends early when a later list has come. */
+/** Ends early when a later list has arrived. */
 async function inSlices<T>(items: readonly T[], visit: (item: T) => void, isCurrent: () => boolean): Promise<void> {
   const slice = new TurnSlice();
   for (const item of items) {

@@ -23,7 +23,7 @@ const pod = fc
   .map(({ name, node, secrets, claims, isMirror, uid }): [NodeGraphKind, Stored] => [
     'Pod',
     {
-      // A changed pod has another uid, because what it refers to never changes once it has a node.
+      // A changed pod has another uid, because its references never change once it has a node.
       metadata: {
         namespace: 'x',
         name,
@@ -116,7 +116,7 @@ describe('the graph of nodes', () => {
             if (known !== undefined) feed.delete(kind, known);
           } else {
             all.set(key, object);
-            // Without waiting: later changes come while the list is being taken over.
+            // The test does not wait here, so later changes arrive while the list is being taken over.
             if (how === 'replace') feed.replace(kind, all.values());
             else feed.set(kind, object);
           }

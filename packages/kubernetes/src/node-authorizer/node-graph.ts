@@ -1,10 +1,10 @@
-// NodeGraph knows which objects each node has to do with: a node runs pods, a pod refers to secrets, claims and others, and a
-// volume belongs to a claim. Plain synchronous state, fed by node-graph-feed.ts and asked by node-authorizer.ts for every
-// request of a kubelet. It counts references by node instead of keeping edges, so that an answer needs no search, however
-// many pods refer to an object. Source: plugin/pkg/auth/authorizer/node/graph.go.
+// NodeGraph knows the objects that are related to each node: a node runs pods, a pod refers to secrets, claims and others, and a volume
+// belongs to a claim. It is plain synchronous state, filled by node-graph-feed.ts and used by node-authorizer.ts for every request of a
+// kubelet. It counts references by node instead of keeping edges, so that an answer needs no search, however many pods refer to an object.
+// Source: plugin/pkg/auth/authorizer/node/graph.go.
 import { NodeUses } from './node-uses.ts';
 
-/** What a node may be related to. */
+/** Kinds of objects to which a node may be related. */
 export type VertexType =
   | 'configmap'
   | 'resourceslice'
@@ -18,12 +18,12 @@ export type VertexType =
 
 export interface Vertex {
   readonly type: VertexType;
-  /** "" = it lies in no namespace. */
+  /** "" = it has no namespace. */
   readonly namespace: string;
   readonly name: string;
 }
 
-/** An object with a node, and what the node may see because of it. */
+/** An object with a node, and the objects that the node may therefore see. */
 interface Holder {
   readonly node: string;
   readonly keys: readonly string[];
@@ -34,7 +34,7 @@ interface BoundVolume {
   readonly secrets: readonly string[];
 }
 
-/** Which objects each node needs, from its pods: what the Node authorizer allows. */
+/** Knows the objects that each node needs because of its pods; the Node authorizer allows access to these. */
 export class NodeGraph {
   readonly #uses = new Map<string, NodeUses>();
   readonly #holders = new Map<string, Holder>();
@@ -42,7 +42,7 @@ export class NodeGraph {
   /** Volumes by the secrets that they need. */
   readonly #volumesOfSecret = new Map<string, Set<string>>();
 
-  /** Returns whether the node has to do with the object. */
+  /** Returns whether the object is related to the node. */
   isRelated(node: string, vertex: Vertex): boolean {
     const key = keyOf(vertex);
     if (vertex.type === 'pv') return this.#isVolumeOn(node, vertex.name);
@@ -113,7 +113,7 @@ export class NodeGraph {
   }
 }
 
-/** The length tells where the namespace ends, because names that a review asks about may hold any character. */
+/** The length marks the end of the namespace, because names in a review may contain any character. */
 function keyOf({ type, namespace, name }: Vertex): string {
   return `${type} ${namespace.length} ${namespace} ${name}`;
 }

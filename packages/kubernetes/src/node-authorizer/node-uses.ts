@@ -1,5 +1,5 @@
-// NodeUses counts by node how often one object is referred to from there. Most objects are used on one node, so that one
-// needs no map. Part of node-graph.ts.
+// NodeUses counts, for one object, the references from each node. Most objects are used on one node, so that case needs no map. Part of
+// node-graph.ts.
 
 export class NodeUses {
   #node = '';

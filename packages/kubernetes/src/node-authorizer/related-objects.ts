@@ -1,4 +1,4 @@
-// The objects that pods and volumes bring to their nodes. Read by node-graph-feed.ts. Source:
+// The objects to which nodes get access because of pods and volumes. Read by node-graph-feed.ts. Source:
 // plugin/pkg/auth/authorizer/node/graph.go (AddPod, AddPV), pkg/api/v1/persistentvolume VisitPVSecretNames.
 import type { DeepReadonly } from '@kapstan/api';
 import type { PersistentVolume, Pod, PodResourceClaim, SecretReference } from '@kapstan/kinds/core/v1';
@@ -7,7 +7,7 @@ import type { Vertex, VertexType } from './node-graph.ts';
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
-/** Returns nothing for a mirror pod: nodes create those, so they must not gain anything by them. */
+/** Returns nothing for a mirror pod, because nodes create those, and must not gain access through them. */
 export function relatedOfPod(pod: DeepReadonly<Pod>): readonly Vertex[] {
   const { annotations = {}, namespace = '', name: podName = '' } = pod.metadata ?? {};
   const { spec, status } = pod;
@@ -37,7 +37,10 @@ function claimNameOf(claim: DeepReadonly<PodResourceClaim>, { status }: DeepRead
   return status?.resourceClaimStatuses?.find(({ name }) => name === claim.name)?.resourceClaimName;
 }
 
-/** Everything of a pod that can change what its node may see. The rest of its spec never changes once it has a node. */
+/**
+ * Everything in a pod that can change the objects its node may see. The rest of its spec never changes once it has a
+ * node.
+ */
 export function changeMarkOf({ metadata, spec, status }: DeepReadonly<Pod>): string {
   return JSON.stringify([
     metadata?.uid,
@@ -50,11 +53,11 @@ export function changeMarkOf({ metadata, spec, status }: DeepReadonly<Pod>): str
 
 type Source = DeepReadonly<NonNullable<PersistentVolume['spec']>>;
 
-/** Returns the secrets that kubelets need for a volume; those for controllers alone are left out. */
+/** Returns the secrets that kubelets need for a volume; those for controllers only are left out. */
 export function secretsOfVolume(spec: Source): readonly Vertex[] {
   const claimed = spec.claimRef?.namespace ?? '';
   const { azureFile, cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos, csi } = spec;
-  // Volumes of older versions name no namespace: it is that of the claim.
+  // Volumes of older versions name no namespace; the claim's is used.
   const old = [cephfs, flexVolume, rbd, scaleIO, iscsi].map((source) =>
     inNamespace(source?.secretRef, source?.secretRef?.namespace || claimed),
   );

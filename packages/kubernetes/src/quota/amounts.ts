@@ -1,5 +1,5 @@
-// Amounts: how much is used of each resource that a quota may name. Between the evaluators and those who compare with quotas. Source:
-// apiserver pkg/quota/v1/resources.go.
+// Amounts: the usage of each resource that a quota may name. Evaluators make them, and admission and the control loop compare them with
+// quotas. Source: apiserver pkg/quota/v1/resources.go.
 import type { Quantity } from '@kapstan/api';
 import { quantityOf, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { amount, type ResourceList } from '../validation/resource-rules.ts';
@@ -19,7 +19,7 @@ export function* addAmounts(totals: Map<string, Quantity>, more: Amounts): Slice
   }
 }
 
-/** Returns by how much each amount of `next` exceeds the one of `old`; amounts that do not exceed it are left out. */
+/** Returns by how much each amount of `next` exceeds the one in `old`; amounts that do not exceed it are left out. */
 export function* increases(next: Amounts, old: Amounts): SlicedWork<Map<string, Quantity>> {
   const result = new Map<string, Quantity>();
   const pace = new SlicePace();

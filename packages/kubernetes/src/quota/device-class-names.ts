@@ -6,9 +6,9 @@ import type { DeviceClass } from '@kapstan/kinds/resource.k8s.io/v1';
 type Stored = DeepReadonly<KubernetesObject>;
 
 export class DeviceClassNames {
-  /** Extended resources by the name of the class; undefined where a class names none. */
+  /** Extended resources by the name of the class; undefined for a class that names none. */
   readonly #resources = new Map<string, string | undefined>();
-  /** How many classes serve an extended resource. */
+  /** Number of classes that serve an extended resource. */
   readonly #classes = new Map<string, number>();
 
   set(object: Stored): void {
@@ -34,7 +34,7 @@ export class DeviceClassNames {
     return this.#resources.get(deviceClass);
   }
 
-  /** Returns true for an extended resource that devices serve: by its own name, or by that of a class. */
+  /** Returns true for an extended resource that devices serve: by its own name, or by the name of a class. */
   serves(resource: string): boolean {
     if (this.#classes.has(resource)) return true;
     return resource.startsWith(implicitPrefix) && this.#resources.has(resource.slice(implicitPrefix.length));
@@ -50,5 +50,5 @@ export class DeviceClassNames {
   }
 }
 
-/** Each class can be asked for as an extended resource by its own name. */
+/** Each class can be requested as an extended resource by its own name. */
 export const implicitPrefix = 'deviceclass.resource.kubernetes.io/';

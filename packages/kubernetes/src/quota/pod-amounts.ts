@@ -1,4 +1,4 @@
-// Adds up what a pod needs, its status included: a container that is being resized counts with the larger amount. Used by pod-usage.ts.
+// Adds up the needs of a pod including its status: a container that is being resized counts with the larger amount. Used by pod-usage.ts.
 // Source: component-helpers resource PodRequests, PodLimits.
 import type { DeepReadonly, Quantity } from '@kapstan/api';
 import { namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
@@ -10,9 +10,9 @@ type AnyPod = DeepReadonly<Pod>;
 type Totals = Map<string, Quantity>;
 export type AmountList = 'limits' | 'requests';
 
-/** Containers that are added up between two looks at the clock. */
+/** Number of containers that are added up between two looks at the clock. */
 const containersPerSlice = 50;
-/** Amounts of a container that are read between two looks at the clock. */
+/** Number of amounts of a container that are read between two looks at the clock. */
 const amountsPerSlice = 500;
 
 export function* podAmounts(pod: AnyPod, list: AmountList): SlicedWork<Totals> {
@@ -46,7 +46,7 @@ function isPodLevel(name: string): boolean {
   return name === 'cpu' || name === 'memory' || isHugePages(name);
 }
 
-/** Returns what all containers need together at the peak of the start. */
+/** Returns the amounts that all containers need together at the peak of the start. */
 function* containerTotals(pod: AnyPod, list: AmountList): SlicedWork<Totals> {
   const effective = effectiveAmounts(pod, list);
   const totals: Totals = new Map();
@@ -63,7 +63,7 @@ function* containerTotals(pod: AnyPod, list: AmountList): SlicedWork<Totals> {
       yield* addAmounts(totals, own);
       yield* addAmounts(sidecars, own);
     }
-    // The sidecars' totals rose only in what this container names, and were compared when they last rose.
+    // The sidecars' totals rose only for names of this container, and were compared when they last rose.
     yield* raiseAll(starting, own, (name, value) => besides(sidecars, { name, value, isSidecar }));
     if (at % containersPerSlice === containersPerSlice - 1) yield;
   }
@@ -101,7 +101,7 @@ interface Sized {
   readonly resources?: { readonly limits?: ResourceList; readonly requests?: ResourceList };
 }
 
-/** Returns a function that reads what a container needs; `counts` is false where its status does not matter. */
+/** Returns a function that reads the needs of a container; `counts` is false if its status does not matter. */
 function effectiveAmounts(pod: AnyPod, list: AmountList): (container: Sized, counts: boolean) => SlicedWork<Totals> {
   const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = pod.status ?? {};
   const statuses = new Map([...containerStatuses, ...initContainerStatuses].map((status) => [status.name, status]));

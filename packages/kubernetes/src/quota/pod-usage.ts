@@ -42,7 +42,7 @@ export class PodUsage implements QuotaEvaluator {
     this.#clock = clock;
   }
 
-  /** Amounts change through `resize` alone; a pod that gets a deadline is in other scopes. */
+  /** Amounts change only through `resize`; a pod that gets a deadline moves to other scopes. */
   handles({ operation, subresource, object, oldObject }: MeasuredRequest): boolean {
     if (subresource === 'resize') return operation === 'UPDATE';
     if (subresource !== '') return false;

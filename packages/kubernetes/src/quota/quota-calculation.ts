@@ -1,4 +1,4 @@
-// Counts what the objects of a namespace use of a quota, all anew. Called by the control loop resourcequota-controller. Source:
+// Counts the usage of a quota by the objects of a namespace from scratch. Called by the control loop resourcequota-controller. Source:
 // apiserver pkg/quota/v1 CalculateUsage, pkg/quota/v1/generic CalculateUsageStats.
 import type { DeepReadonly, GroupResource, Quantity } from '@kapstan/api';
 import { quantityOf, type SlicedWork } from '@kapstan/api/internal';
@@ -16,15 +16,15 @@ export interface CountedObjects<R extends GroupResource> {
   list(resource: R): Promise<readonly MeasuredObject[]>;
 }
 
-/** What objects of a namespace use, and what could not be counted. */
+/** The usage by the objects of a namespace, and the kinds that could not be counted. */
 export interface CalculatedUsage {
-  /** What is used of each limited resource that some kind of object uses. */
+  /** The usage of each limited resource that some kind of object uses. */
   readonly used: Amounts;
-  /** Why some kinds could not be counted; what they use is not in `used`. */
+  /** The reasons why some kinds could not be counted; their usage is not in `used`. */
   readonly errors: readonly unknown[];
 }
 
-/** Counts what objects of a namespace use of each limited resource. */
+/** Counts the usage of each limited resource by the objects of a namespace. */
 export async function calculateUsage<R extends GroupResource>(
   { spec }: DeepReadonly<ResourceQuota>,
   evaluators: QuotaEvaluators,
@@ -71,7 +71,7 @@ async function usageOf<R extends GroupResource>(
   return new Map(names.map((name) => [name, count]));
 }
 
-/** Objects that are measured between two looks at the clock. */
+/** Number of objects that are measured between two looks at the clock. */
 const objectsPerSlice = 20;
 
 function* sumOf(

@@ -1,5 +1,5 @@
-// QuotaEvaluator: how much the objects of one resource use. quota-evaluators.ts finds the one for a resource; admission and the control
-// loop ask it. Source: apiserver pkg/quota/v1/interfaces.go.
+// QuotaEvaluator measures the usage by the objects of one resource. quota-evaluators.ts finds the evaluator for a resource; admission and
+// the control loop use it. Source: apiserver pkg/quota/v1/interfaces.go.
 import type { DeepReadonly, GroupResource, KubernetesObject } from '@kapstan/api';
 import { membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '@kapstan/apiserver';
@@ -9,25 +9,25 @@ import type { ScopeTerm } from './quota-scope.ts';
 export type MeasuredObject = DeepReadonly<KubernetesObject>;
 export type MeasuredRequest = Pick<AdmissionAttributes, 'operation' | 'subresource' | 'object' | 'oldObject'>;
 
-/** Measures what objects of a kind use of a quota. */
+/** Measures the usage of a quota by the objects of a kind. */
 export interface QuotaEvaluator {
   readonly resource: GroupResource;
   /** True when each object uses 1 of everything that is measured, whatever it is. Absent = false. */
   readonly isCount?: boolean;
-  /** Returns true for a request that may change what is used. */
+  /** Returns true for a request that may change the usage. */
   handles(request: MeasuredRequest): boolean;
   /** Returns true for names of resources of which its objects use some. */
   measures(name: string): boolean;
   /** Returns whether an object is in a scope. Absent = quotas with scopes measure none of its objects. */
   matchesScope?(term: ScopeTerm, object: MeasuredObject): boolean;
-  /** Returns which amounts of those names the object must name and does not: "must specify …". Absent = none. */
+  /** Returns the amounts among these names that the object must name and does not: "must specify …". Absent = none. */
   missingAmounts?(names: readonly string[], object: MeasuredObject): SlicedWork<string | undefined>;
   usage(object: MeasuredObject): SlicedWork<Amounts>;
   /** Returns true for a change after which less may be used. Absent = only a deletion gives something back. */
   mayRelease?(old: MeasuredObject, next: MeasuredObject): boolean;
 }
 
-/** Returns those of the names that a measure concerns. */
+/** Returns the names that a measure concerns. */
 export function* measuredNames(
   evaluator: QuotaEvaluator,
   names: Readonly<Record<string, unknown>>,

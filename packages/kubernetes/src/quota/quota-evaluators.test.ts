@@ -324,7 +324,7 @@ describe('amounts', () => {
     expect(stops(amountsWhere(many, () => true))).toBeGreaterThan(40);
     const limits = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`example.com/r${index}`, '1']));
     const pod = { spec: { containers: [{ name: 'a', image: 'a', resources: { limits } }] } };
-    // They are read, then added up.
+    // The amounts are read, then added up.
     expect(stops(podAmounts(pod, 'limits'))).toBeGreaterThan(140);
   });
 });

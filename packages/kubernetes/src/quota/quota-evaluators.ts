@@ -1,4 +1,4 @@
-// QuotaEvaluators: the measure of each resource. Used by the admission plug-in ResourceQuota and by the control loop that counts anew.
+// QuotaEvaluators: the evaluator of each resource. Used by the admission plug-in ResourceQuota and by the control loop that counts usage.
 // Source: pkg/quota/v1/evaluator/core/registry.go, pkg/quota/v1/install/registry.go.
 import type { Clock, GroupResource } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -9,7 +9,7 @@ import { type ClaimPorts, ResourceClaimUsage } from './resource-claim-usage.ts';
 import { ServiceUsage } from './service-usage.ts';
 import { VolumeClaimUsage } from './volume-claim-usage.ts';
 
-/** Resources whose objects are not stored, and events, which no quota ever counted. */
+/** Resources whose objects are not stored, and events, which no quota has ever counted. */
 const ignored: ReadonlySet<string> = new Set([
   'bindings',
   'componentstatuses',
@@ -42,7 +42,10 @@ export class QuotaEvaluators {
       this.#evaluators.set(formatGroupResource(evaluator.resource), evaluator);
   }
 
-  /** Returns the measure of a resource; undefined for one that no quota counts. Resources without a measure of their own are counted. */
+  /**
+   * Returns the evaluator of a resource; undefined for one that no quota counts. Resources without a special evaluator are counted by
+   * number.
+   */
   of(resource: GroupResource): QuotaEvaluator | undefined {
     const name = formatGroupResource(resource);
     if (ignored.has(name)) return undefined;

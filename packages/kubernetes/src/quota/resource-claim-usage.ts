@@ -13,17 +13,17 @@ const resource: GroupResource = { group: 'resource.k8s.io', resource: 'resourcec
 const countName = objectCountName(resource);
 const ofClass = '.deviceclass.resource.k8s.io/devices';
 const extendedClaim = 'resource.kubernetes.io/extended-resource-claim';
-/** Most devices that a request for all devices may get. Source: AllocationResultsMaxSize. */
+/** Maximum number of devices that a request for all devices may get. Source: AllocationResultsMaxSize. */
 const mostDevices = 32;
 
 type Claim = DeepReadonly<ResourceClaim>;
 /** Older versions have the members of `exactly` in the request itself. */
 type AnyRequest = DeepReadonly<DeviceRequest & Partial<ExactDeviceRequest>>;
 
-/** What a claim is measured with. */
+/** Functions for measuring a claim. */
 export interface ClaimPorts {
   readonly classes: DeviceClassNames;
-  /** Returns pod and claims from what is known in this process. */
+  /** Returns pod and claims from the objects known in this process. */
   pod(namespace: string, name: string): Promise<DeepReadonly<Pod> | undefined>;
   claims(namespace: string): Promise<readonly Claim[]>;
 }
@@ -66,7 +66,7 @@ export class ResourceClaimUsage implements QuotaEvaluator {
     return amounts;
   }
 
-  /** Returns what the pod uses that this claim was made for, because that was counted with the pod. */
+  /** Returns the pod's usage for which this claim was made, because that was already counted with the pod. */
   *#usageOfOwner(claim: Claim): SlicedWork<Amounts | undefined> {
     const { namespace = '', name = '' } = claim.metadata ?? {};
     const owner = podOwning(claim);
@@ -79,7 +79,7 @@ export class ResourceClaimUsage implements QuotaEvaluator {
     return yield* this.#podUsage.usage(pod as DeepReadonly<KubernetesObject>);
   }
 
-  /** While the pod does not name its claim, only the oldest of its claims counts as made for it. */
+  /** While the pod does not name its claim, only the oldest of its claims counts as the one made for it. */
   *#isFirst(claim: Claim, uid: string): SlicedWork<boolean> {
     const { namespace = '', name = '' } = claim.metadata ?? {};
     const creation = createdAt(claim);

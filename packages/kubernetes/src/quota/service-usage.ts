@@ -25,7 +25,7 @@ export class ServiceUsage implements QuotaEvaluator {
   *usage(object: MeasuredObject): SlicedWork<Amounts> {
     const { type, ports = [], allocateLoadBalancerNodePorts } = (object as DeepReadonly<Service>).spec ?? {};
     const isBalanced = type === 'LoadBalancer';
-    // Ports get their numbers later, so what counts is who will get one.
+    // Ports get their numbers later, so the ports that will get one are counted.
     const given =
       isBalanced && allocateLoadBalancerNodePorts === false
         ? ports.filter(({ nodePort = 0 }) => nodePort !== 0)

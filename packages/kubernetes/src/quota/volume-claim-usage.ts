@@ -20,7 +20,7 @@ type Claim = DeepReadonly<PersistentVolumeClaim>;
 export class VolumeClaimUsage implements QuotaEvaluator {
   readonly resource: GroupResource = resource;
 
-  /** The status says how much a claim got, which may be more than it asked for. */
+  /** The status shows the size that a claim got, which may be more than it requested. */
   handles({ operation, subresource }: MeasuredRequest): boolean {
     if (subresource === '') return operation === 'CREATE' || operation === 'UPDATE';
     return subresource === 'status';

@@ -1,5 +1,5 @@
-// BindingIndex holds the bindings of one namespace, or of the cluster, by subject. Kept by rbac-policy.ts: a request
-// needs only the bindings of its user and groups, however many others there are.
+// BindingIndex holds the bindings of one namespace, or of the cluster, by subject. It belongs to rbac-policy.ts. A
+// request needs only the bindings of its user and groups, however many others there are.
 import type { DeepReadonly } from '@kapstan/api';
 import type { UserInfo } from '@kapstan/apiserver';
 import type { RoleBinding, Subject } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
@@ -49,7 +49,7 @@ export class BindingIndex {
     }
   }
 
-  /** Returns the matches by name, so that the same one of several is always named as the reason. */
+  /** Returns the matches sorted by name, so that of several matches the same one is always named as the reason. */
   matching(user: UserInfo): readonly BindingMatch[] {
     const keys = [userKey(user.name), ...user.groups.map(groupKey)];
     const found = new Map<string, Binding>();

@@ -18,12 +18,12 @@ import { reconciledBinding, reconciledRole } from './role-reconciliation.ts';
 /** Attempts per object, because others may write at the same time. */
 const maxAttempts = 4;
 
-/** Returns what to write in place of the present object. */
+/** Returns the object to write in place of the present one. */
 type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
 
 /**
  * Creates missing objects and completes present ones. An object whose annotation
- * `rbac.authorization.kubernetes.io/autoupdate` is "false" stays as it is. The namespaces of the roles must exist. It
+ * `rbac.authorization.kubernetes.io/autoupdate` is "false" is not changed. The namespaces of the roles must exist. It
  * tries every object before it rejects with the first failure.
  */
 export async function reconcileBootstrapPolicy(client: ResourceClient): Promise<void> {
@@ -38,7 +38,7 @@ export async function reconcileBootstrapPolicy(client: ResourceClient): Promise<
   for (const result of results.flat()) if (result.status === 'rejected') throw result.reason;
 }
 
-/** Returns one result per object. Present ones are listed once, because at most starts there is nothing to do. */
+/** Returns one result per object. Present ones are listed once, because usually there is nothing to do at a start. */
 async function bringAll<T extends KubernetesObject>(
   client: ResourceClient,
   kind: Resource<T>,
@@ -96,7 +96,7 @@ class BootstrapObject<T extends KubernetesObject> {
 }
 
 /**
- * Roles that may have been edited in clusters before 1.9, when they were not aggregated yet. Source:
+ * Roles that may have been edited in clusters older than 1.9, when they were not aggregated yet. Source:
  * ClusterRolesToAggregate.
  */
 const gatheredFrom = [
@@ -106,8 +106,8 @@ const gatheredFrom = [
 ] as const;
 
 /**
- * Before 1.14 the binding `from` also gave what `to` gives now. Changes of its subjects are copied to the new binding.
- * Source: ClusterRoleBindingsToSplit.
+ * Before 1.14 the binding `from` also granted the rights that `to` grants now. Changes of its subjects are copied to
+ * the new binding. Source: ClusterRoleBindingsToSplit.
  */
 const split = { from: 'system:discovery', to: 'system:public-info-viewer' } as const;
 

@@ -15,7 +15,9 @@ import { openRbacServer } from '../testing/rbac-fixture.ts';
 const alice: UserInfo = { name: 'alice', groups: ['dev', 'system:authenticated'] };
 const group = 'rbac.authorization.k8s.io';
 
-/** Questions to the authorizer, and what it allows: "escalate roles name", "bind clusterroles name ns". */
+/**
+ * Questions to the authorizer, and the permissions that it grants: "escalate roles name", "bind clusterroles name ns".
+ */
 let asked: string[];
 let allowed: string | undefined;
 /** Rules that mutating admission adds to each role. */

@@ -76,7 +76,7 @@ class GuardedStore implements Required<ResourceStore> {
     return this.#store.update(this.#guarded(context, request.name), request);
   }
 
-  /** Checks what mutating admission leaves, because a webhook may add rules too. */
+  /** Checks the result of mutating admission, because a webhook may add rules too. */
   #guarded(context: RequestContext, requestName: string): RequestContext {
     if (isMaster(context)) return context;
     return { ...context, whenAdmitted: (next, old) => this.#check(context, { next, old, requestName }) };
@@ -153,7 +153,7 @@ class GuardedStore implements Required<ResourceStore> {
     this.#requireRoleKind(roleRef, context.namespace);
     const policy = await this.#livePolicy(context.namespace);
     const rules = policy.roleRules(roleRef, context.namespace);
-    // Kubernetes' store names the written resource in this error, because it is asked for the role during that write.
+    // Kubernetes' store names the written resource in this error, because it looks up the role during that write.
     if (rules === undefined) requireKeyName(roleRef.name ?? '');
     if (rules === undefined) throw notFound({ group, resource: this.#resource }, roleRef.name);
     const refusal = refusalOf(policy, context, rules);
@@ -214,7 +214,7 @@ const everything: readonly Rule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-/** Returns why the user may not grant the rules; undefined = allowed. */
+/** Returns the reason why the user may not grant the rules; undefined = allowed. */
 function refusalOf(
   policy: RbacPolicy,
   { user, namespace }: RequestContext,

@@ -18,7 +18,7 @@ export interface RbacPolicyOptions {
   describeMissing?(kind: 'Role' | 'ClusterRole', name: string): string;
 }
 
-/** Roles and bindings of a cluster, and what they allow. */
+/** The roles and bindings of a cluster, and the permissions that follow from them. */
 export class RbacPolicy implements RuleSource {
   readonly #describeMissing: (kind: 'Role' | 'ClusterRole', name: string) => string;
   readonly #roles = new Map<string, readonly Rule[]>();
@@ -57,7 +57,7 @@ export class RbacPolicy implements RuleSource {
     } else this.#rolesOf(kind).delete(roleKey(kind, namespace, name));
   }
 
-  /** Yields what the user is granted in the cluster, then in the namespace ("" = none). */
+  /** Yields the rules that grant the user rights in the cluster, then in the namespace ("" = none). */
   *grantsOf(user: UserInfo, namespace: string): Generator<Grant> {
     for (const match of this.#clusterBindings.matching(user)) yield this.#grant(match, '');
     if (namespace === '') return;

@@ -1,5 +1,5 @@
-// Adds the labels, annotations, rules and subjects that a server expects to an existing role or binding; what others
-// have added stays. Source: component-helpers auth/rbac/reconciliation.
+// Adds the labels, annotations, rules and subjects that a server expects to an existing role or binding; additions by
+// others are kept. Source: component-helpers auth/rbac/reconciliation.
 import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
@@ -16,7 +16,7 @@ export function reconciledRole<T extends AnyRole>(present: DeepReadonly<T>, expe
   if (isProtected(present)) return undefined;
   const next = withExpectedMetadata(present, expected);
   const rules = present.rules ?? [];
-  // Usually nothing has changed, and that is cheaper to find than what covers what.
+  // Usually nothing has changed, and that is cheaper to detect than which rules cover which.
   const missing = jsonEqual(rules, expected.rules) ? [] : uncoveredRules(rules, expected.rules ?? []);
   if (missing.length > 0) next.rules = [...(next.rules ?? []), ...(deepCopy(missing) as NonNullable<T['rules']>)];
   reconcileAggregation(next as ClusterRole, expected as DeepReadonly<ClusterRole>);
@@ -42,7 +42,7 @@ function isProtected({ metadata }: DeepReadonly<KubernetesObject>): boolean {
   return metadata?.annotations?.[autoUpdate] === 'false';
 }
 
-/** If both have a label or annotation, the present value stays. */
+/** If both have a label or annotation, the present value is kept. */
 function withExpectedMetadata<T extends KubernetesObject>(present: DeepReadonly<T>, expected: DeepReadonly<T>): T {
   const next = deepCopy(present) as T;
   const { labels, annotations } = expected.metadata ?? {};

@@ -15,7 +15,7 @@ let server: TestServer;
 let kubelet: KubeletStandIn;
 let pod: KubeletStandIn;
 
-/** Addresses of other machines lead here: to the pod and, on ports of its own, to the node. */
+/** Addresses of other machines lead here: to the pod and, on separate ports, to the node. */
 beforeAll(async () => {
   kubelet = await startKubelet({
     tls: await selfSigned('CN=kubelet'),

@@ -25,7 +25,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** Makes every list wait until the test says so. */
+/** Makes every list wait until the test releases it. */
 function holdLists(on: TestServer): {
   waiting: () => number;
   release: () => void;
@@ -284,7 +284,7 @@ describe('watches', () => {
     expect(await seen).toBe(60);
     const metrics = async () => (await running.send('GET', '/metrics')).text;
     expect(await metrics()).toContain('apiserver_terminated_watchers_total{group="",resource="configmaps"} 1');
-    // Its socket is full and does not even take the end, so the connection is cut.
+    // The client's socket is full and does not even take the end, so the connection is cut.
     await clock.advance(10_000);
     expect(await metrics()).toContain('apiserver_longrunning_requests 1');
     const broken = await readAll(slow, 60).catch((error: Error) => error.message);

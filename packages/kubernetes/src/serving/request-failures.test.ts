@@ -56,7 +56,7 @@ describe('an exception', () => {
   it.each([
     ['an error', new TypeError('oh no'), 'oh no'],
     ['something else', 'a text', 'a text'],
-    // Only an error with the mark of a StatusError is one, whatever its name.
+    // Only an error with the mark of a StatusError counts as one, whatever its name.
     [
       'an error of that name',
       Object.assign(new Error('false'), { name: 'StatusError', status: { code: 200 } }),

@@ -1,4 +1,4 @@
-// The same request over HTTP and through the in-process client gets the same refusal, member by member.
+// Tests that the same request over HTTP and through the in-process client gets the same refusal, member by member.
 import { isStatusError, type KubernetesObject, type Resource, resource } from '@kapstan/api';
 import { FieldManager, InProcessClient, objectPatching } from '@kapstan/apiserver';
 import { defaultStrategy } from '@kapstan/apiserver/internal';

@@ -146,7 +146,7 @@ it('who is nobody is refused what he asked for, and told that a token behind two
       const answer = await strict.send('GET', path, { headers });
       expect([path, answer.status, answer.headers.warning]).toEqual([path, 403, warning]);
     }
-    // The path has no resource there, and the answer names none.
+    // The path has no resource here, so the answer names none.
     expect((await strict.send('GET', '/api/v1//configmaps', { headers })).json.details).toEqual({ name: 'configmaps' });
   } finally {
     await strict.close();

@@ -35,7 +35,7 @@ interface Message {
   readonly isBinary: boolean;
 }
 
-/** A client that keeps what it receives until the test asks for it. */
+/** A client that keeps the received events until the test asks for them. */
 class Watcher {
   readonly socket: WebSocket;
   readonly closed: Promise<{ readonly code: number }>;

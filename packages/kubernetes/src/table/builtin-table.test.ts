@@ -18,7 +18,7 @@ const { cases } = read('defaults.json') as {
   >;
 };
 
-/** Has what some kinds require, and nothing more. */
+/** An object with the members that some kinds require, and nothing more. */
 const reference = { kind: 'Kind', name: 'b' };
 const template = { spec: { containers: [] } };
 const leastObject: UnstructuredObject = {

@@ -1,4 +1,4 @@
-// The TableConvertor of each built-in resource: columns from the facts, cells from the printers beside this file.
+// The TableConvertor of each built-in resource: columns from the facts, cells from the printers in this folder.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
 import { columnDescriptionFacts, tableColumnFacts } from '@kapstan/kinds/facts';
@@ -81,7 +81,7 @@ export function builtinTable<T extends KubernetesObject>(id: string): TableConve
     columns: columns.map(
       ([name, type, format, priority]): TableColumn => ({
         ...{ name, type, format, priority },
-        // Read late, because descriptions come from a file that only Tables need.
+        // The description is evaluated late, because descriptions come from a file that only Tables need.
         get description(): string {
           return columnDescriptionFacts()[id]?.[name] ?? '';
         },

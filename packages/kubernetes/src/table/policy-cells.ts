@@ -27,7 +27,7 @@ import type {
 } from '@kapstan/kinds/storage.k8s.io/v1';
 import { ageOf, type Cells, formatLabelSelector, joinSome, nameOf, none } from './cells.ts';
 
-/** For kinds that print only name and age. */
+/** The cells of kinds that print only their name and age. */
 export const nameAndAgeCells: Cells = (object) => [nameOf(object), ageOf(object)];
 
 export const leaseCells: Cells<Lease> = (object) => [nameOf(object), object.spec?.holderIdentity ?? '', ageOf(object)];

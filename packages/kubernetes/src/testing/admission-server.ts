@@ -18,7 +18,7 @@ import {
 } from '@kapstan/apiserver/testing';
 import { kubernetesAdmission } from '../admission/built-in-plugins.ts';
 
-/** The resources that the plug-ins read, in a server of their own. */
+/** The resources that the plug-ins read, in a separate server. */
 const resources: readonly DefinitionChanges[] = [
   { resource: 'configmaps', kind: 'ConfigMap' },
   {

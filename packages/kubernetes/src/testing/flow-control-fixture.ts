@@ -1,4 +1,5 @@
-// Serves flow schemas and priority levels over a real engine, with a client and a store of what is stored, for tests.
+// Serves flow schemas and priority levels over a real engine, with a client and a copy of the stored objects, for
+// tests.
 import {
   AdmissionChain,
   alwaysAllow,
@@ -16,7 +17,7 @@ import { FlowControlObjects } from '../flowcontrol/flow-control-objects.ts';
 export interface FlowControlServer {
   readonly client: InProcessClient;
   readonly clock: StoreFixture['clock'];
-  /** What was stored at the last call of `read`. */
+  /** The stored objects at the last call of `read`. */
   readonly objects: FlowControlObjects;
   read(): Promise<void>;
   close(): Promise<void>;

@@ -15,12 +15,12 @@ export function validateAtMost100Percent(at: Field, value: IntOrString | undefin
   if ((percentOf(value) ?? 0) > 100) at.invalid(value, 'must not be greater than 100%');
 }
 
-/** Returns the number before the "%"; undefined when it is no percentage. */
+/** Returns the number before the "%"; undefined when the value is not a percentage. */
 function percentOf(value: IntOrString | undefined): number | undefined {
   return typeof value === 'string' && percentErrors(value).length === 0 ? Number(value.slice(0, -1)) : undefined;
 }
 
-/** True for 0, "0%", absent, and text that is no number. Source: getIntOrPercentValue. */
+/** True for 0, "0%", absent, and text that is not a number. Source: getIntOrPercentValue. */
 export function isZero(value: IntOrString | undefined): boolean {
   if (typeof value !== 'string') return (value ?? 0) === 0;
   return (percentOf(value) ?? (/^[+-]?\d+$/.test(value) ? Number(value) : 0)) === 0;

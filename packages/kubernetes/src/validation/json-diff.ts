@@ -1,11 +1,11 @@
-// Shows what changed between two values as the hunk of a unified diff over their indented JSON. Kubernetes shows it
-// when a spec may not be changed; it prints its internal types, we print the JSON of the API.
+// Shows the differences between two values as the hunk of a unified diff over their indented JSON. Kubernetes shows it
+// for a spec that may not be changed; it prints its internal types, we print the JSON of the API.
 
 import { isJsonObject, setOwn } from '@kapstan/api/internal';
 
 const contextLines = 3;
 
-/** Returns one hunk from the first to the last line that differs; "" when none does. */
+/** Returns one hunk from the first to the last differing line; "" when there are none. */
 export function jsonDiff(old: unknown, next: unknown): string {
   const before = linesOf(old);
   const after = linesOf(next);
@@ -23,7 +23,7 @@ export function jsonDiff(old: unknown, next: unknown): string {
   return `@@ -${from + 1},${sizes[0]} +${from + 1},${sizes[1]} @@\n${lines.join('')}`;
 }
 
-/** Keys are sorted, because their own order shows who sent them and not what changed. */
+/** Keys are sorted, because their original order depends on the sender and not on the change. */
 function linesOf(value: unknown): string[] {
   return (JSON.stringify(value, (_, item) => (isJsonObject(item) ? inOrder(item) : item), 1) ?? 'null').split('\n');
 }

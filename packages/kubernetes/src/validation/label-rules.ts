@@ -37,7 +37,7 @@ function validateTerm(at: Field, term: DeepReadonly<LabelSelectorRequirement>): 
   at.child('values').each(term.values, (value, place) => place.invalidAll(value, labelValueErrors(value)));
 }
 
-/** True when the selector selects the labels; undefined when it is no valid selector. */
+/** True when the selector selects the labels; undefined when the selector is invalid. */
 export function selectsLabels(
   selector: DeepReadonly<LabelSelector> | undefined,
   labels: Readonly<Record<string, string>> | undefined,

@@ -1,4 +1,4 @@
-// Finds repetitions in a list in the order of its items, without a pass over all items first.
+// Finds repetitions in a list in the order of its items, without a separate pass over all items first.
 
 /** Returns a function that returns true when it was called with an equal value before. */
 export function repetitions<T>(): (value: T) => boolean {

@@ -146,7 +146,7 @@ function validateHugePages(at: Field, name: string, text: QuantityText): void {
     const page = parseQuantity(name.slice('hugepages-'.length));
     if (page.scaledValue(-3) % 1000n === 0n) size = page.scaledValue(0);
   } catch (error) {
-    // Text that is no quantity is not divisible.
+    // Text that is not a quantity is not divisible.
     if (!(error instanceof TypeError)) throw error;
   }
   if (size <= 0n || amount(text).scaledValue(0) % size !== 0n)

@@ -2,7 +2,10 @@
 import { type DeepReadonly, labelSelectorFrom } from '@kapstan/api';
 import type { LabelSelector } from '@kapstan/kinds';
 
-/** "app=web,tier in (a,b)". Stored selectors were valid when they were written; one that is not shows as "". */
+/**
+ * Formats a selector: "app=web,tier in (a,b)". Stored selectors were valid when they were written; an invalid one is
+ * shown as "".
+ */
 export function selectorText(selector: DeepReadonly<LabelSelector> | undefined): string {
   try {
     return labelSelectorFrom(selector).toString();

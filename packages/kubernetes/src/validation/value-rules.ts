@@ -43,7 +43,7 @@ export function ipErrors(text: string): string[] {
   return leadingZero.test(text) && isIPv4(withoutZeros) ? ['must not have leading 0s'] : [ipExample];
 }
 
-/** Like {@link ipErrors}, and the text must be as Kubernetes would write it. Source: IsValidIP. */
+/** Like {@link ipErrors}, but the text must also be in Kubernetes' canonical form. Source: IsValidIP. */
 export function canonicalIpErrors(text: string): string[] {
   const errors = ipErrors(text);
   if (errors.length > 0) return errors;
@@ -94,7 +94,7 @@ export function interfaceAddressErrors(text: string): string[] {
   return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
 }
 
-/** Like {@link cidrErrors}, and the text must be as Kubernetes would write it. Source: IsValidCIDR. */
+/** Like {@link cidrErrors}, but the text must also be in Kubernetes' canonical form. Source: IsValidCIDR. */
 export function canonicalCidrErrors(text: string): string[] {
   const errors = cidrErrors(text);
   if (errors.length > 0) return errors;

@@ -97,7 +97,7 @@ async function connectTo(members: EtcdMembers): Promise<Connection> {
   };
 }
 
-/** Writes and deletes a key, because etcd does not tell a compaction to revision 1 from none. */
+/** Writes and deletes a key, because etcd does not distinguish a compaction to revision 1 from none. */
 async function makePast(engine: EtcdEngine): Promise<void> {
   const key = '/past';
   const expectedRevision = toRevision(0);

@@ -10,12 +10,12 @@ import { messageOf } from '@kapstan/api/internal';
 
 const install = ['apt-get', 'install', '-y', 'etcd-server'] as const;
 
-/** Text that says how to get etcd where it is missing. */
+/** Text that explains how to install a missing etcd. */
 export const howToInstall: string = `set KAPSTAN_ETCD to an etcd binary, or run: ${install.join(' ')}`;
 
 /**
  * Returns the path of an etcd binary: $KAPSTAN_ETCD, or one on PATH, or one installed now if CI or KAPSTAN_TEST_INSTALL
- * asks for it.
+ * requests it.
  */
 export function findEtcd(): string | undefined {
   const named = process.env.KAPSTAN_ETCD;
@@ -31,7 +31,7 @@ export function findEtcd(): string | undefined {
       execFileSync(install[0], args, { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
     }
   } catch (error) {
-    // etcd is not available here: the tests skip and say how to get it.
+    // etcd is not available here, so the tests skip and explain how to get it.
     process.emitWarning(`etcd could not be installed: ${messageOf(error)}`);
   }
   return onPath();
@@ -51,7 +51,7 @@ function mayInstall(): boolean {
 export interface EtcdProcess {
   readonly endpoint: string;
   readonly dataDir: string;
-  /** Kills the member at once. Its data stay until {@link remove}. */
+  /** Kills the member at once. Its data are kept until {@link remove}. */
   kill(): Promise<void>;
   /** Starts the member again on the same data and ports. */
   start(): void;

@@ -1,5 +1,5 @@
-// Members of etcd that answer as a test says: gRPC servers in this process, and a caller connected to them. Used by the
-// tests of this package; etcd-process.ts starts real members.
+// Members of etcd that answer as a test tells them: gRPC servers in this process, and a caller connected to them. Used
+// by the tests of this package; etcd-process.ts starts real members.
 import {
   type Client,
   credentials,
@@ -67,7 +67,7 @@ export async function startScriptedEtcd(options: ScriptedEtcdOptions): Promise<S
     keepAliveMs: 30_000,
     keepAliveTimeoutMs: 10_000,
   });
-  // Connect all members, so that the first one is asked first.
+  // All members are connected, so that the first one is asked first.
   if (members > 0) await Promise.all(pool.clients.map(connected));
   return {
     caller: new Caller({ pool, token: new AuthToken(options.user), clock, callTimeoutMs }),

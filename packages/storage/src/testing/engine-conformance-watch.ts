@@ -149,7 +149,7 @@ function orderConformance(bench: EngineBench): void {
     await recorder.received(3_000);
     await bench.engine.requestProgress();
     await recorder.until(() => recorder.progress.length > 0);
-    // The recorder asserts that no event at or below a reported progress comes after it.
+    // The recorder asserts that no event at or below a reported progress follows it.
     expect(recorder.progress.every((revision) => revision >= end)).toBe(true);
   });
 }

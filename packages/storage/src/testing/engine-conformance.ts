@@ -1,4 +1,4 @@
-// The rules of the Engine port as tests. Every engine must pass them; a test file beside each engine runs them.
+// The rules of the Engine port as tests. Every engine must pass them; a test file next to each engine runs them.
 import { nextTurn } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
@@ -6,7 +6,7 @@ import { commitConformance } from './engine-conformance-commits.ts';
 import { watchConformance } from './engine-conformance-watch.ts';
 import { bytes, EngineBench, everything, numbered, type OpenEngine, revisionOf, textOf } from './engine-fixture.ts';
 
-/** Registers the suite under this name. `open` gives each test an empty engine of its own. */
+/** Registers the suite under this name. `open` gives each test a separate empty engine. */
 export function engineConformance(name: string, open: OpenEngine): void {
   describe(`${name} as an Engine`, () => {
     const bench = new EngineBench(open);

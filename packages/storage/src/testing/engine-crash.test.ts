@@ -10,7 +10,7 @@ import { EngineModel } from './engine-model.ts';
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
- * An engine whose disk is a list of commits. A commit takes some turns to reach it, and more turns until it is
+ * An engine whose disk is a list of commits. A commit takes some turns to reach the disk, and more turns until it is
  * answered.
  */
 class DiskEngine extends MemoryEngine {
@@ -21,7 +21,7 @@ class DiskEngine extends MemoryEngine {
     this.disk = disk;
   }
 
-  /** Handles a commit in several turns. The caller hears the answer after all of them. */
+  /** Handles a commit in several turns. The caller gets the answer after all of them. */
   protected async process(commit: Commit): Promise<CommitResult> {
     await turn();
     this.disk.push(commit);
@@ -129,7 +129,7 @@ function opener(Faulty: new (disk: Commit[]) => DiskEngine): OpenEngine {
 
 const step = crashStepOf(fc.constantFrom('/a', '/b', '/c'));
 
-/** Enough kills that years of runs would not see a seed that misses a window of one or two turns. */
+/** There are so many kills that practically no seed misses a window of one or two turns. */
 const kills = 250;
 
 /** Kills one engine again and again. Rejects when it differs from the model. */

@@ -1,6 +1,6 @@
-// Kills an engine while commits are on their way. Every acknowledged commit must be there afterwards; of the others,
-// any first part may be. A step of engine-programs.ts. It shows what a dead process leaves; crash images show what a
-// dead machine leaves.
+// Kills an engine while commits are on their way. Every acknowledged commit must exist afterwards; the others may
+// exist up to any point. It is a step of engine-programs.ts. It tests the state after the death of a process; crash images
+// test the state after the death of a machine.
 import { nextTurn } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -42,7 +42,7 @@ export function crashStepOf(key: fc.Arbitrary<string>): fc.Arbitrary<CrashStep> 
   });
 }
 
-/** Counts what became of commits that were under way, to show whether the kills hit telling moments. */
+/** Counts the outcomes of commits that were under way, to show whether the kills hit critical moments. */
 export class CrashTally {
   crashes = 0;
   /** Commits acknowledged before the kill. */
@@ -77,8 +77,8 @@ export interface Crash {
 }
 
 /**
- * Kills the engine, if its fixture can, and opens another on what is left. The model then has the same state. No watch
- * may be open.
+ * Kills the engine, if its fixture can, and opens another on the remaining data. The model then has the same state. No
+ * watch may be open.
  */
 export async function crashWhileWriting({ fixture, model, step, tally }: Crash): Promise<void> {
   if (fixture.crash === undefined) return;
@@ -96,7 +96,7 @@ export async function crashWhileWriting({ fixture, model, step, tally }: Crash):
   await turns(step.turns);
   const shown = await fixture.engine.currentRevision();
   if (step.blockedMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, step.blockedMs);
-  // In one turn, compare what was acknowledged so far with what is on disk now.
+  // The commits acknowledged so far are compared, in one turn, with the present state on disk.
   const answers = told.map(({ succeeded, revision }) => [succeeded, revision]);
   const seen = Math.max(before + answers.length, shown, ...witness.revisions);
   witness.close();

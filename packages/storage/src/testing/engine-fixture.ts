@@ -1,23 +1,23 @@
-// EngineFixture is what the engine suites need from an engine besides the port; EngineBench has the short calls in
-// which their tests are written. Fixtures are implemented beside each engine; engine-conformance.ts and engine-model.ts
+// EngineFixture contains the functions besides the port that the engine suites need from an engine; EngineBench has the
+// short calls of their tests. Fixtures are implemented next to each engine; engine-conformance.ts and engine-model.ts
 // use them.
 import type { Revision } from '@kapstan/api';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { Commit, CommitResult, Engine, EngineWatchOptions, KeyRange, KeyValue } from '../engine.ts';
 import { WatchRecorder } from './engine-recorder.ts';
 
-/** One engine under test that nobody else uses. */
+/** One engine under test that is not shared. */
 export interface EngineFixture {
   readonly engine: Engine;
-  /** Lets this much time pass for leases, by a virtual clock or by waiting. Absent: tests of expiry are skipped. */
+  /** Lets this much time pass for leases, by a virtual clock or by waiting. Absent = tests of expiry are skipped. */
   elapse?(ms: number): Promise<void>;
   /** Lifetime of the leases that programs grant. Default 100; a few seconds where leases run in real time. */
   readonly leaseSeconds?: number;
   /** Closes the engine, opens another one on the same data and assigns it to `engine`. Absent where nothing is kept. */
   reopen?(): Promise<void>;
   /**
-   * Opens an engine on what is on disk in the turn of the call, as after a kill, and assigns it to `engine`. Absent
-   * where nothing is kept.
+   * Opens an engine on the data that are on disk in the turn of the call, as after a kill, and assigns it to `engine`.
+   * Absent = nothing is kept.
    */
   crash?(): Promise<void>;
   /** Throws when the store contradicts itself. Called after every test. */
@@ -89,7 +89,7 @@ export class EngineBench {
     return this.apply(key, expectedRevision, { type: 'delete' });
   }
 
-  /** Creates the keys from /k00000 upwards, all at once. */
+  /** Creates the keys from /k00000 upwards, all at the same time. */
   createMany(count: number, value = 'v'): Promise<Revision[]> {
     return Promise.all(Array.from({ length: count }, (_, index) => this.create(numbered(index), value)));
   }

@@ -1,5 +1,5 @@
 // Runs random programs on an engine and on engine-model.ts: every answer and every watch must agree. Registered from a
-// test file beside each engine, next to engine-conformance.ts.
+// test file of each engine, like engine-conformance.ts.
 import { systemClock } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ import { shortestFailing } from './shortest-failing.ts';
 export interface EngineProgramsOptions {
   /** Number of programs to run, at least 1. Default 1 000. */
   readonly programs?: number;
-  /** Least and largest number of steps in a program. Default 40 to 60. */
+  /** Minimum and maximum number of steps in a program. Default 40 to 60. */
   readonly minSteps?: number;
   readonly maxSteps?: number;
   /** Seed that repeats the programs of a former run. Default: a new one each time, shown in the test's name. */
@@ -94,7 +94,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: crashStepOf(key) },
 );
 
-/** Crashes from which on the kills must have hit varied moments; otherwise they were made at the wrong ones. */
+/**
+ * Number of crashes from which the kills must have hit varied moments; otherwise they were made at the wrong moments.
+ */
 const tellingCrashes = 100;
 
 /**
@@ -189,7 +191,7 @@ class Program {
   }
 
   async step(each: Step): Promise<void> {
-    // No lease that runs in real time may expire in the middle of a step.
+    // A lease that runs in real time must not expire in the middle of a step.
     const leasedForMs = this.#lease === 0 ? 0 : systemClock.monotonicNow() - this.#leasedAtMs;
     if (leasedForMs > this.#leaseSeconds * 500) await this.#expire();
     switch (each.type) {
@@ -213,7 +215,7 @@ class Program {
     }
   }
 
-  /** Waits for what each watch must still receive, then compares everything. */
+  /** Waits for the events that each watch must still receive, then compares everything. */
   async settleWatches(): Promise<void> {
     for (const { range: within, after, recorder } of this.#watches) {
       const expected = this.#model.changesAfter(after).filter((change) => isWithin(within, change.key));
@@ -299,8 +301,8 @@ class Program {
   }
 
   /**
-   * Lets leases expire. The port does not say in which order the keys of a lease are deleted, nor in how many
-   * transactions; the model adopts the engine's way if it is an allowed one.
+   * Lets leases expire. The port leaves open in which order the keys of a lease are deleted, and in how many
+   * transactions; the model adopts the engine's behaviour if it is allowed.
    */
   async #expire(): Promise<void> {
     const { engine, elapse } = this.#fixture;
@@ -334,7 +336,7 @@ class Program {
     await this.#agrees();
   }
 
-  /** Compares everything that can be asked of an engine that was just opened. */
+  /** Compares all data that can be read from an engine that was just opened. */
   async #agrees(): Promise<void> {
     const { engine } = this.#fixture;
     expect(await engine.currentRevision()).toBe(this.#model.revision);

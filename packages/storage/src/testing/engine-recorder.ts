@@ -1,4 +1,4 @@
-// WatchRecorder is an EngineWatchSink that keeps what it receives and lets a test wait for it. Used by the engine
+// WatchRecorder is an EngineWatchSink that keeps the received events and lets a test wait for them. Used by the engine
 // suites.
 import type { Revision } from '@kapstan/api';
 import { expect } from 'vitest';
@@ -17,8 +17,8 @@ export class WatchRecorder implements EngineWatchSink {
   /** Runs inside onEvents, after the events were kept. */
   onEach: ((event: EngineEvent) => void) | undefined;
   /**
-   * Breaches of the rules. {@link verify} asserts that there are none, because an engine may swallow what a sink
-   * throws.
+   * Violations of the rules. {@link verify} asserts that there are none, because an engine may swallow errors of a
+   * sink.
    */
   readonly violations: string[] = [];
   readonly #waiters: Waiter[] = [];

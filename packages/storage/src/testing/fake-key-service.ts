@@ -9,7 +9,7 @@ export class FakeKeyService implements KeyService {
   encryptsWith: string | undefined;
   annotations: ReadonlyMap<string, Uint8Array> = new Map([['v.kms.example.com', Buffer.of(7)]]);
   ciphertext: Uint8Array | undefined;
-  /** When set, every call fails with it. */
+  /** When set, every call fails with this error. */
   failure: Error | undefined;
   /** Runs before each decryption. */
   beforeDecrypt: () => Promise<void> = () => Promise.resolve();

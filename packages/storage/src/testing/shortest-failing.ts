@@ -3,7 +3,7 @@
 // made.
 import { systemClock } from '@kapstan/api';
 
-/** Limits on tries and time: slow engines take a second and more for one program. */
+/** Limits on tries and time, because slow engines take a second or more for one program. */
 const mostTries = 300;
 const mostMs = 20_000;
 

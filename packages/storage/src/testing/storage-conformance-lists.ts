@@ -235,7 +235,7 @@ function corruptLists(bench: StorageBench): void {
     await bench.caughtUp();
     await bench.overwrite('a', 'garbage');
     const revision = await bench.overwrite('c', 'garbage');
-    // Every storage reads an exact version from what is stored.
+    // Every storage reads an exact version from the stored data.
     const error = await refusalOf(
       bench
         .list({ resourceVersion: String(revision), resourceVersionMatch: 'Exact', limit: 3 })

@@ -1,4 +1,4 @@
-// Part of storage-conformance.ts: what a watch shows, from which version on, and how it ends.
+// Part of storage-conformance.ts: the events of a watch, the version from which it starts, and its end.
 import { isExpired, isStatusError } from '@kapstan/api';
 import { settle, type TestPod } from '@kapstan/api/testing';
 import { expect, it } from 'vitest';
@@ -67,7 +67,7 @@ function filteredWatches(bench: StorageBench): void {
     await bench.create('ns/b');
     await bench.create('ns2/a', { node: 'n2' });
     await bench.create('ns2/c', { node: 'n1' });
-    // Two watches of one store over a network may hear of a change at different times.
+    // Two watches of one store over a network may receive a change at different times.
     await everyone.received(4);
     await watch.received(expected.length);
     await settle();
@@ -156,7 +156,7 @@ export async function expectNoStreamedList(watch: StorageRecorder<TestPod>): Pro
 }
 
 /**
- * Tests what a watch sends first, by version, initial events and bookmarks. Source: RunWatchSemantics of the Go
+ * Tests the first events of a watch, by version, initial events and bookmarks. Source: RunWatchSemantics of the Go
  * library.
  */
 function semanticsMatrix(bench: StorageBench): void {
@@ -307,7 +307,7 @@ function endings(bench: StorageBench): void {
     closing.onEach = () => closing.close();
     await bench.createAll('a', 'b');
     expect(await other.received(2)).toHaveLength(2);
-    // A watch of another connection may be behind its neighbour.
+    // A watch on another connection may lag behind this one.
     await closing.received(1);
     expect(closing.events).toHaveLength(1);
   });

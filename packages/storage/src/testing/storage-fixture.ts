@@ -1,5 +1,5 @@
-// StorageFixture is what the storage suites need besides the port; StorageBench has the short calls in which their
-// tests are written. Fixtures are implemented beside each Storage; the storage-conformance files use them.
+// StorageFixture contains the functions besides the port that the storage suites need; StorageBench has the short calls
+// of their tests. Fixtures are implemented next to each Storage; the storage-conformance files use them.
 import { parseFieldSelector, parseLabelSelector, type Revision } from '@kapstan/api';
 import { pod, type TestPod, type VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, expect } from 'vitest';
@@ -12,7 +12,7 @@ import type { Stored } from '../stored.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import { StorageRecorder } from './storage-recorder.ts';
 
-/** One storage of pods under test that nobody else uses. */
+/** One storage of pods under test that is not shared. */
 export interface StorageFixture {
   /** An ObjectStore with {@link podStoreOptions}, or a storage built on one. */
   readonly storage: Storage<TestPod>;
@@ -22,9 +22,9 @@ export interface StorageFixture {
   /** True: reads at "0" may be old and ignore the limit, and watches come from a history of limited length. */
   readonly isCached: boolean;
   /**
-   * False: the engine cannot be asked for progress, like etcd before 3.4.31. A cache then passes consistent reads to
+   * False = the engine cannot be asked for progress, like etcd before 3.4.31. A cache then passes consistent reads to
    * the storage below, so it need not be up to date itself afterwards, and refuses streamed lists. Default true. Only
-   * caches look at it.
+   * tests of caches use it.
    */
   readonly supportsProgressRequests?: boolean;
   /** Closes everything and removes its data. */
@@ -49,7 +49,7 @@ const current = new TextEncoder().encode('enc:1:');
 const old = new TextEncoder().encode('enc:0:');
 const isPrefix = (prefix: Uint8Array, bytes: Uint8Array): boolean => prefix.every((byte, i) => bytes[i] === byte);
 
-/** Writes "enc:1:". Reads that, and "enc:0:" as out of date; anything else is corrupt. */
+/** Writes the prefix "enc:1:". Reads that prefix, and "enc:0:" as out of date; anything else is corrupt. */
 const markingTransformer: Transformer = {
   fromStorage: (bytes) => {
     if (isPrefix(current, bytes)) return { bytes: bytes.subarray(current.length), isStale: false };
@@ -178,7 +178,7 @@ export class StorageBench {
     return recorder;
   }
 
-  /** Overwrites what is stored with raw bytes. */
+  /** Overwrites the stored value with raw bytes. */
   async overwrite(name: string, value: Uint8Array | string): Promise<Revision> {
     const key = keyOf(name);
     const { kv } = await this.engine.get(key);
@@ -189,7 +189,7 @@ export class StorageBench {
     return outcome.revision;
   }
 
-  /** Returns what is stored as text, with the transformer's mark. */
+  /** Returns the stored value as text, with the transformer's mark. */
   async rawText(name: string): Promise<string> {
     return new TextDecoder().decode((await this.engine.get(keyOf(name))).kv?.value);
   }

@@ -1,5 +1,5 @@
-// StorageRecorder is a StorageWatchSink that keeps what it receives and lets a test wait for it. Used by the storage
-// suites.
+// StorageRecorder is a StorageWatchSink that keeps the received events and lets a test wait for them. Used by the
+// storage suites.
 import type { KubernetesObject } from '@kapstan/api';
 import { expect } from 'vitest';
 import type { Storage, StorageEvent, StorageWatch, StorageWatchOptions, StorageWatchSink } from '../storage.ts';
@@ -27,7 +27,7 @@ export class StorageRecorder<T extends KubernetesObject> implements StorageWatch
     options: StorageWatchOptions<T>,
   ): StorageRecorder<T> {
     const recorder = new StorageRecorder<T>();
-    // Initial state comes in the order of keys, not of revisions.
+    // The initial state is sent in the order of keys, not of revisions.
     const after = options.resourceVersion ?? '';
     const startsWithState = options.sendInitialEvents ?? (after === '' || after === '0');
     recorder.#isPastInitial = !startsWithState;

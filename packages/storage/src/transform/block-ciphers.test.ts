@@ -85,7 +85,7 @@ describe.each(kinds)('%s', (name, create) => {
 
   it('does not read what another key wrote', () => {
     const stored = create(randomBytes(32)).toStorage(Buffer.from('hello'), path);
-    // CBC authenticates nothing: one wrong key in 256 leaves padding that looks right.
+    // CBC authenticates nothing: one wrong key in 256 leaves valid padding.
     if (name === 'AES-CBC') expect(reads(transformer, stored, 'hello')).toBe(false);
     else expect(() => transformer.fromStorage(stored, path)).toThrow(/authentication failed|not large enough/);
   });

@@ -1,5 +1,5 @@
 // DataKey holds the seed that encrypts new data, sealed by a key service, and replaces it when the key service changes
-// its own key. It stands between key-service.ts and envelope-transformer.ts. Source: encryptionconfig kmsv2PluginProbe.
+// its own key. It sits between key-service.ts and envelope-transformer.ts. Source: encryptionconfig kmsv2PluginProbe.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type CancelTimer, type Clock, formatTime, type Logger } from '@kapstan/api';
@@ -34,7 +34,9 @@ export interface DataKeyOptions {
 
 const healthyPollMs = 60_000;
 const unhealthyPollMs = 10_000;
-/** How long writes continue while the key service fails: three healthy polls, so that one lost poll does no harm. */
+/**
+ * Time for which writes continue while the key service fails: three healthy polls, so that one lost poll does no harm.
+ */
 const writeTtlMs = 180_000;
 const healthyTtlMs = 20_000;
 const unhealthyTtlMs = 3_000;
@@ -55,8 +57,8 @@ export class DataKey {
   }
 
   /**
-   * Fetches the first key, then asks again once a minute. Resolves after the first attempt even if it failed, because a
-   * key service may come up later.
+   * Fetches the first key, then polls once a minute. Resolves after the first attempt even if it failed, because a key
+   * service may come up later.
    */
   async start(): Promise<void> {
     const error = await this.check();
@@ -76,8 +78,8 @@ export class DataKey {
   }
 
   /**
-   * Resolves to undefined when the key service is healthy and a key exists, else to the error. Asks the service at most
-   * every 20 s, every 3 s while it fails.
+   * Resolves to undefined when the key service is healthy and a key exists, otherwise to the error. Asks the service at
+   * most every 20 s, or every 3 s while it fails.
    */
   check(): Promise<Error | undefined> {
     const { clock } = this.#options;
@@ -150,13 +152,13 @@ export class DataKey {
   }
 
   /**
-   * Extends the key's life while its name stays the same, else creates a new one. After a failure the old key is kept
-   * until it expires.
+   * Extends the key's life while its name stays the same, otherwise creates a new one. After a failure the old key is
+   * kept until it expires.
    */
   async #follow(statusKeyId: string): Promise<string[]> {
     const { clock } = this.#options;
     const old = this.#writeKey;
-    // Read the clock before the call: the time for writes counts from the status, which is known.
+    // The clock is read before the call, because the time for writes counts from a status that is known.
     const expiry = { expiresAtMs: clock.monotonicNow() + writeTtlMs, expiresAt: clock.now() + writeTtlMs };
     if (old?.sealed.keyId === statusKeyId) {
       this.#writeKey = { ...old, ...expiry };

@@ -1,5 +1,5 @@
-// EncryptedObject is what KMS v2 stores behind its prefix, as protobuf: the data and the sealed key that opens it.
-// Source: value/encrypt/envelope/kmsv2/v2 api.proto and ValidateEncryptedObject.
+// EncryptedObject is the protobuf message that KMS v2 stores after its prefix: the data and the sealed key that opens
+// it. Source: value/encrypt/envelope/kmsv2/v2 api.proto and ValidateEncryptedObject.
 import { createHash } from 'node:crypto';
 import type { SealedKey } from './key-service.ts';
 import { ProtobufReader, ProtobufWriter } from './protobuf.ts';
@@ -134,7 +134,7 @@ function annotationErrors(annotations: ReadonlyMap<string, Uint8Array>): string[
  */
 export function sealedKeyName(sourceType: number, { ciphertext, keyId, annotations }: SealedKey): string {
   const hash = createHash('sha256').update(`${sourceType},`);
-  // The length goes first, so that two different keys never hash the same bytes.
+  // The length is added first, so that two different keys never hash the same bytes.
   const add = (part: Uint8Array): unknown => hash.update(`${part.length}:`).update(part);
   add(ciphertext);
   add(Buffer.from(keyId));

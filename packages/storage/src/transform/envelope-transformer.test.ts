@@ -17,7 +17,7 @@ beforeEach(() => {
   service = new FakeKeyService();
 });
 
-/** Starts a server's own transformer over the shared key service. */
+/** Makes the transformer of one server over the shared key service. */
 async function server(): Promise<EnvelopeTransformer> {
   const dataKey = new DataKey({ providerName: 'kms', service, clock, logger: silentLogger });
   onTestFinished(() => dataKey.close());

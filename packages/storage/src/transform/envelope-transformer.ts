@@ -1,5 +1,5 @@
-// EnvelopeTransformer implements KMS v2: it encrypts data under a key of its own (data-key.ts) and stores that key
-// beside it, sealed by a key service. Keys from another server or from before a restart are opened by the key service
+// EnvelopeTransformer implements KMS v2: it encrypts data with its own key (data-key.ts) and stores that key next to
+// the data, sealed by a key service. Keys from another server or from before a restart are opened by the key service
 // once, then kept. Source: value/encrypt/envelope/kmsv2.
 import { randomUUID } from 'node:crypto';
 import type { Clock, Logger } from '@kapstan/api';
@@ -44,7 +44,7 @@ const failureTtlMs = 60_000;
 export class EnvelopeTransformer implements Transformer {
   readonly #options: EnvelopeTransformerOptions;
   readonly #opened: ExpiringCache<Transformer>;
-  /** Pending requests for keys, by name of the key. One request serves all who wait. */
+  /** Pending requests for keys, by name of the key. One request serves all callers that wait. */
   readonly #opening = new Map<string, Promise<void>>();
   readonly #failures: ExpiringCache<Error>;
   readonly #tracer: StoreTracer;
@@ -70,7 +70,7 @@ export class EnvelopeTransformer implements Transformer {
   toStorage(bytes: Uint8Array, context: string): Uint8Array {
     return this.#tracer.runNow(this.#writing, (trace) => {
       const { transformer, sealed, sourceType, name } = this.#options.dataKey.forWriting();
-      // Keep the key: data written with it will be read after the next key has replaced it.
+      // The key is kept, because data written with it will be read after the next key has replaced it.
       this.#keep(name, transformer);
       trace.step('About to encrypt data using DEK');
       const data = transformer.toStorage(bytes, context);

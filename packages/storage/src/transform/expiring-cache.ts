@@ -1,5 +1,5 @@
-// ExpiringCache forgets an entry some time after it was last set. All entries live equally long, so the oldest expire
-// first.
+// ExpiringCache forgets an entry some time after it was last set. All entries have the same lifetime, so the oldest
+// expire first.
 import type { Clock } from '@kapstan/api';
 
 interface Entry<V> {

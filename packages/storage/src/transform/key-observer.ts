@@ -1,9 +1,9 @@
-// KeyObserver learns by name which keys of a key service are in use, for metrics. Called by envelope-transformer.ts and
-// data-key.ts. Source: value/encrypt/envelope/metrics.
+// KeyObserver receives the names of the keys of a key service that are in use, for metrics. Called by
+// envelope-transformer.ts and data-key.ts. Source: value/encrypt/envelope/metrics.
 
 /**
- * Every value that is read or written makes such a call: it must be quick and must not throw. Show the hash of a key's
- * name, never the name.
+ * Receives uses of keys. Every value that is read or written makes such a call, so it must be quick and must not throw.
+ * Show the hash of a key's name, never the name.
  */
 export interface KeyObserver {
   /** Reports that a value was read or written under this key. */

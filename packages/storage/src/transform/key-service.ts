@@ -1,7 +1,7 @@
 // The port of a KMS v2 plug-in, which encrypts the keys that encrypt the data. Its gRPC client is elsewhere, so that
 // storage does not depend on gRPC. Source: k8s.io/kms/pkg/service.
 
-/** What a key service says of itself. */
+/** The status of a key service, as it reports it. */
 export interface KeyServiceStatus {
   /** "v2" or "v2beta1". */
   readonly version: string;
@@ -18,7 +18,9 @@ export interface SealedKey {
   readonly annotations: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Every call has its own deadline and rejects when it has passed. `uid` names the call in the logs of both sides. */
+/**
+ * Every call has its own deadline and rejects when it has passed. `uid` identifies the call in the logs of both sides.
+ */
 export interface KeyService {
   status(): Promise<KeyServiceStatus>;
   encrypt(plain: Uint8Array, uid: string): Promise<SealedKey>;

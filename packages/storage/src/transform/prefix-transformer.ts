@@ -1,13 +1,13 @@
 // Chooses a transformer by the prefix of the stored bytes: the first entry writes, all entries read. Providers of a
-// resource and keys of a provider stand side by side this way, so that keys can be rotated. Source:
+// resource and keys of a provider are combined this way, so that keys can be rotated. Source:
 // value.NewPrefixTransformers.
 import { messageOf } from '@kapstan/api/internal';
 import { startsWith, type Transformed, type Transformer } from './transformer.ts';
 
-/** A transformer, and the prefix of what it has written. */
+/** A transformer, and the prefix of the values that it has written. */
 export interface PrefixEntry {
   /**
-   * Added in front of what the transformer writes, and removed before it reads. "" matches everything; identity has it.
+   * Added in front of the transformer's output, and removed before it reads. "" matches everything; identity has it.
    */
   readonly prefix: string;
   readonly transformer: Transformer;
@@ -46,8 +46,8 @@ function read(
       const read = transformer.fromStorage(bytes.subarray(prefix.length), context);
       return index === 0 ? read : { bytes: read.bytes, isStale: true };
     } catch (error) {
-      // A later entry may have the same prefix with another key, so go on. Identity refusing encrypted bytes is no
-      // failure: it may stand before the provider from which data is migrated.
+      // A later entry may have the same prefix with another key, so the loop continues. Identity refusing encrypted
+      // bytes is not a failure, because identity may come before the provider from which data is migrated.
       if (prefix.length > 0) errors.push(error);
     }
   }

@@ -28,7 +28,7 @@ function open(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array): Uint8Arra
   try {
     return xsalsa20poly1305(key, nonce).decrypt(sealed);
   } catch (error) {
-    // This is kube-apiserver's text for a wrong key. It misleads, but operators search for it.
+    // This is kube-apiserver's text for a wrong key. It is misleading, but operators search for it.
     throw new TypeError('output array was not large enough for encryption', { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 // AES-GCM with a new key for every write, all derived from one seed. KMS v2 uses it because random 12-byte nonces alone
-// would wear a single key out. Source: aes.NewHKDFExtendedNonceGCMTransformer.
+// would exhaust a single key. Source: aes.NewHKDFExtendedNonceGCMTransformer.
 import { createHmac, randomBytes } from 'node:crypto';
 import { aesGcmTransformer, tooShort } from './aes-transformers.ts';
 import type { Transformer } from './transformer.ts';

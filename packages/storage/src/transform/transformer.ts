@@ -18,8 +18,8 @@ export interface Transformer {
   fromStorage(bytes: Uint8Array, context: string): Transformed;
   toStorage(bytes: Uint8Array, context: string): Uint8Array;
   /**
-   * Fetches what {@link fromStorage} needs from elsewhere for these bytes; await it in the turn before. Undefined:
-   * nothing is needed. Never rejects: `fromStorage` reports what could not be fetched. Absent: nothing is ever needed.
+   * Fetches data that {@link fromStorage} needs from elsewhere for these bytes; await it in the turn before. Undefined
+   * = nothing is needed. Never rejects, because `fromStorage` reports failed fetches. Absent = nothing is ever needed.
    */
   prepare?(bytes: Uint8Array): Promise<void> | undefined;
 }

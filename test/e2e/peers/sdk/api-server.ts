@@ -15,7 +15,7 @@ export interface ApiServer {
 
 export interface ApiServerKind {
   readonly name: string;
-  /** The reason why it cannot be started here, and what would help. Absent where it can. */
+  /** The reason why it cannot be started here, and a remedy. Absent if it can. */
   readonly missing?: string;
   start(): Promise<ApiServer>;
 }

@@ -279,7 +279,7 @@ export function deployment(metadata: { readonly namespace: string; readonly name
   return { metadata: { ...metadata, labels }, spec: { selector: { matchLabels: labels }, template } };
 }
 
-/** Returns an Event. A kube-apiserver does not cache Events, so a compaction of its store shows at once. */
+/** Returns an Event. A kube-apiserver does not cache Events, so a compaction of its store is visible at once. */
 export function event({ namespace, name }: { readonly namespace: string; readonly name: string }): Event {
   const involvedObject = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'a' };
   return { metadata: { namespace, name }, involvedObject, reason: 'Test', message: name, type: 'Normal' };

@@ -9,7 +9,7 @@ import { failure } from './client-programs.ts';
 import { Gadget } from './gadget.ts';
 import { clock, eventually, type Programs, type Scene } from './scene.ts';
 
-/** A Gadget has a Deployment of its name, and a ConfigMap that only its finalizer removes. */
+/** A Gadget has a Deployment with the same name, and a ConfigMap that only its finalizer removes. */
 const gadgets = controller(Gadget, { name: 'gadgets' })
   .owns(Deployment)
   .finalize('sdk.example.com/record', async ({ metadata }, { client }) => {

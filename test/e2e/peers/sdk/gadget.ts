@@ -1,5 +1,5 @@
-// A custom resource for the programs, installed once per server, and the same without its type, as a dynamic client has
-// it.
+// A custom resource for the programs, installed once per server, and the same without its type, as a dynamic client
+// sees it.
 import { defineResource, isAlreadyExists, type Resource, resource, type UnstructuredObject } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
 import { installDefinitions } from '@kapstan/controller';
@@ -32,7 +32,7 @@ export const dynamicGadget: Resource<UnstructuredObject> = resource({
 /** Resolves when the resource is served. Every program may call it. */
 export async function installGadget(client: Client): Promise<void> {
   await installDefinitions([Gadget], { client, fieldManager: 'sdk-programs' });
-  // A kube-apiserver serves it a little after it says so.
+  // A kube-apiserver serves the resource a little after it claims to.
   await client.list(Gadget).then(undefined, (error) => {
     if (!isAlreadyExists(error)) throw error;
   });

@@ -47,7 +47,7 @@ function textOf(heard: InformerEvent<KubernetesObject>): string {
   return `${heard.type} ${heard.key.split('/').at(-1)}${isUnknown ? ' (state unknown)' : ''}`;
 }
 
-/** Returns how many gets and lists of a collection the scene's client sent. */
+/** Returns the number of gets and lists of a collection that the scene's client sent. */
 function countOf({ requests, namespace }: Scene, plural: string): number {
   return requests.filter(({ method, path }) => method === 'GET' && path === `/api/v1/namespaces/${namespace}/${plural}`)
     .length;
@@ -73,7 +73,7 @@ const follows =
     expect(await factory.waitForCacheSync()).toEqual(new Map([['configmaps.v1.', true]]));
     await eventually(() => expect(heard.at(-1)).toBe('synced'));
     expect(heard.sort()).toEqual(['added m-00', 'added m-01', 'added m-02', 'added m-03', 'synced']);
-    // One watch, or a list and a watch.
+    // The client sent one watch, or a list and a watch.
     await eventually(() => expect(countOf(scene, 'configmaps')).toBe(useWatchList ? 1 : 2));
     heard.length = 0;
     await client.create(ConfigMap, { metadata: { namespace, name: 'z' } });
@@ -100,8 +100,8 @@ export const informerPrograms: Programs = {
     factory.start();
     await factory.waitForCacheSync();
     expect(informer.lister.list()).toHaveLength(23);
-    // Five pages and a watch. A cached kind would come in one piece, because an informer asks for version "0", which
-    // the cache itself answers.
+    // The client sent five pages and a watch. A cached kind would arrive in one piece, because an informer requests
+    // version "0", which the cache itself answers.
     await eventually(() => expect(countOf(scene, 'events')).toBe(6));
   },
 
@@ -261,7 +261,7 @@ export const informerPrograms: Programs = {
     factory.start();
     await factory.waitForCacheSync();
     await eventually(() => expect(requests).toHaveLength(2));
-    // The connections are half-open: nothing comes and nothing is closed. New connections work.
+    // The connections are half-open: nothing arrives and nothing is closed. New connections work.
     for (const connection of proxy.connections) connection.hold();
     await fill(scene, 3);
     await client.delete(ConfigMap, { namespace, name: 'm-00' });
@@ -294,7 +294,7 @@ export const informerPrograms: Programs = {
     const { client, namespace, server } = scene;
     const { proxy, client: source } = await scene.connectThroughProxy();
     for (const name of ['a', 'b', 'c']) await client.create(Event, event({ namespace, name }));
-    // A broken connection alone causes no relist: the version itself must be refused.
+    // A broken connection alone causes no relist, so the version itself must be refused.
     const factory = factoryOf(scene, { source, idleTimeoutMs: 1500 });
     const informer = factory.informer(Event);
     const heard: string[] = [];

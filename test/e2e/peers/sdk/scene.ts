@@ -1,5 +1,5 @@
-// Scene is what an SDK program starts with: a client of an administrator, its own namespace, and a place for things
-// that are closed with it.
+// Scene is the starting point of an SDK program: an administrator's client, a separate namespace, and a list of things
+// to close at the end.
 import { systemClock } from '@kapstan/api';
 import { Client, type ClientConfig, type ClientOptions, type RequestDiagnostics } from '@kapstan/client';
 import { Namespace } from '@kapstan/kinds/core/v1';
@@ -55,7 +55,7 @@ export class Scene implements AsyncDisposable {
     return { proxy, client: this.connect(options, { server: `https://127.0.0.1:${proxy.port}` }) };
   }
 
-  /** Runs this at the end. What was deferred last runs first. */
+  /** Runs this function at the end. Functions that were deferred last run first. */
   defer(end: () => unknown): void {
     this.#open.unshift(end);
   }
@@ -77,5 +77,5 @@ export function eventually<R>(look: () => R | Promise<R>, timeout = 10_000): Pro
   return vi.waitFor(look, { timeout, interval: 20 });
 }
 
-/** Real time, which only a server's own timers need. */
+/** Real time is needed only for a server's own timers. */
 export const clock = systemClock;

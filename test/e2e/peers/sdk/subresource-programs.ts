@@ -55,7 +55,7 @@ export const subresourcePrograms: Programs = {
     const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
     for (const name of ['b', 'c'])
       await client.mergePatch(Pod, { namespace, name }, { status: running }, { subresource: 'status' });
-    // The budget asks clients to wait; a client with retries would do so.
+    // The budget asks clients to wait; a client with retries would obey.
     const impatient = scene.connect({ maxRetries: 0 });
     const at = { namespace, name: 'budget' };
     const budget = { metadata: at, spec: { minAvailable: 1, selector: { matchLabels: { app: 'x' } } } };
@@ -95,7 +95,7 @@ export const subresourcePrograms: Programs = {
       true,
       'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"',
     ]);
-    // No kubelet is there to end the pod, so its grace period continues.
+    // There is no kubelet to end the pod, so its grace period continues.
     expect((await client.delete(Pod, at))?.metadata).toMatchObject({ deletionGracePeriodSeconds: 30 });
     await client.delete(Pod, at, { gracePeriodSeconds: 0 });
     expect(isNotFound(await failure(client.get(Pod, at)))).toBe(true);

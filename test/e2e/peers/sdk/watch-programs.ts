@@ -28,7 +28,7 @@ export const watchPrograms: Programs = {
     expect(versions[0]).toBe(made.metadata?.resourceVersion);
     expect([...versions].sort((a, b) => Number(a) - Number(b))).toEqual(versions);
     expect(new Set(versions).size).toBe(3);
-    // The last state, at the version of its deletion.
+    // The last state, with the version of its deletion.
     expect(heard[2]).toMatchObject({ object: { kind: 'ConfigMap', apiVersion: 'v1', data: { k: 'v' } } });
     const resumed = watch(scene, ConfigMap, { namespace, resourceVersion: versions[1] ?? '' });
     await eventually(() => expect(resumed.map(text)).toEqual(['DELETED a']));
@@ -50,7 +50,7 @@ export const watchPrograms: Programs = {
     await eventually(() =>
       expect(heard.map(text)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a']),
     );
-    // The state in which it was last selected, at the version at which it left the selection.
+    // The last state in which it was selected, with the version at which it left the selection.
     expect(heard[2]).toMatchObject({ object: { data: { n: '3' }, metadata: { labels: { on: 'yes' } } } });
     expect(versionOf(heard[2] as WatchEvent<ConfigMap>)).toBe(left.metadata?.resourceVersion);
   },
@@ -92,7 +92,8 @@ export const watchPrograms: Programs = {
 
   'gets a bookmark before the time of its watch is over, and then the end': async ({ client, namespace }) => {
     const { resourceVersion } = await client.listPage(ConfigMap, { namespace });
-    // Only once the watch is open: a kube-apiserver sends no bookmark for what it replays from its cache.
+    // This write happens only once the watch is open, because a kube-apiserver sends no bookmark for events that it
+    // replays from its cache.
     const elsewhere = { metadata: { namespace: 'default', name: `elsewhere-${namespace}` } };
     const onOpen = (): void => void client.create(ConfigMap, elsewhere);
     const options = { namespace, resourceVersion, allowWatchBookmarks: true, timeoutSeconds: 4, onOpen };
@@ -131,7 +132,7 @@ const streamed = {
   allowWatchBookmarks: true,
 } as const;
 
-/** Collects what a watch receives until the end of the program. */
+/** Collects the events of a watch until the end of the program. */
 function watch<T extends KubernetesObject>(
   scene: Scene & { readonly client: Client },
   token: Resource<T>,

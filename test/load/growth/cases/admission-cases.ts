@@ -1,7 +1,7 @@
 // Cases of admission plug-ins that read objects of the namespace: pod security, limit ranges and quotas.
 import { configMaps, type GrowthCase, type GrowthRequest, members, pod, times } from '../growth-case.ts';
 
-/** Creates or changes a namespace of its own for a case, with the service account that pods need. */
+/** Creates or changes a separate namespace for a case, with the service account that pods need. */
 function namespace(name: string, labels: object = {}): GrowthRequest[] {
   const path = `/api/v1/namespaces/${name}`;
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
@@ -58,7 +58,7 @@ function createsIn(name: string, space: string, given: Creation): GrowthCase {
 const registration = '/apis/admissionregistration.k8s.io/v1';
 const scalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
 
-/** Asks about autoscalers in the version in which they are not sent. */
+/** The policy sees autoscalers in another version than the sent one. */
 const scalerPolicy = {
   metadata: { name: 'growth' },
   spec: {

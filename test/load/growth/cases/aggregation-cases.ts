@@ -4,7 +4,7 @@ import { creates, type GrowthCase } from '../growth-case.ts';
 const apiServices = '/apis/apiregistration.k8s.io/v1/apiservices';
 const block = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
 
-/** Returns an APIService whose Service does not exist, so that nobody is asked. */
+/** Returns an APIService whose Service does not exist, so no server is asked. */
 function apiService(name: string, caBundle: string): object {
   const [version = '', ...group] = name.split('.');
   return {

@@ -35,7 +35,7 @@ const spec: Record<string, object> = {
   ruledText: ruled({ type: 'string' }, "!self.contains('q')"),
 };
 
-/** The schema with a rule of its own. */
+/** Returns the schema with an additional rule. */
 export function ruled(schema: object, rule: string, more: object = {}): object {
   return { ...schema, 'x-kubernetes-validations': [{ rule, ...more }] };
 }
@@ -76,7 +76,7 @@ export function definitionOf({ kind, plural, versions }: GrowthKind, properties:
 const growth: GrowthKind = { kind: 'Growth', plural: 'growths', versions: ['v1'] };
 export const customResources: string = collectionOf(growth);
 
-/** Sent once, before the first case. */
+/** Request that is sent once, before the first case. */
 export const customDefinition: GrowthRequest = definitionOf(growth, spec);
 
 /** Returns an object with this spec. */

@@ -1,4 +1,4 @@
-// Flow schemas that grow: the server indexes each that is written, and looks at the index for every request.
+// Flow schemas of growing size: the server indexes each written one, and uses the index for every request.
 import { type GrowthCase, type GrowthRequest, times } from '../growth-case.ts';
 
 const schemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';

@@ -1,4 +1,4 @@
-// Cases of tokens of an issuer, which a review of a token carries: long ones, and ones whose claims cost.
+// Cases of tokens of an issuer, sent in token reviews: long ones, and ones with expensive claims.
 import { type GrowthCase, members, mostMembers, times } from '../growth-case.ts';
 import { outsideToken } from '../outside-issuer.ts';
 

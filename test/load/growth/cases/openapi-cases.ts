@@ -28,7 +28,7 @@ const property = (index: number): object => ({
   description: `Property ${index} of the objects that grow.`,
 });
 
-/** `of`: what is read when the definition is served. */
+/** `of`: the document that is read when the definition is served. */
 function readsDocument(title: string, of: () => GrowthRequest): GrowthCase {
   return {
     name: `the document of a large definition, ${title}`,

@@ -8,7 +8,7 @@ const mutating = `${group}/mutatingadmissionpolicies`;
 const mutatingBindings = `${group}/mutatingadmissionpolicybindings`;
 const object = '/api/v1/namespaces/default/configmaps/growth';
 
-/** For objects of these cases alone. */
+/** Matches only objects of these cases. */
 const matchConstraints = {
   resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
   objectSelector: { matchLabels: { growth: 'policies' } },

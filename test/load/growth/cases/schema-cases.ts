@@ -13,7 +13,7 @@ interface Place {
   /** Path at which the object is created. */
   readonly path: string;
   readonly head: { readonly apiVersion: string; readonly kind: string };
-  /** Fields from the object to this one. A number stands for a list's only item. */
+  /** Fields from the object to this one. A number denotes a list's only item. */
   readonly way: readonly (string | number)[];
 }
 
@@ -104,7 +104,7 @@ function grown(type: keyof typeof fullOf, n: number, item: RawSchema): unknown {
   return Object.fromEntries(Array.from({ length: n }, (_, index) => [`k${index}`, sample(item, index, 1)]));
 }
 
-/** Returns a small value for a schema: the required members, and one more that tells items apart. */
+/** Returns a small value for a schema: the required members, and one more that makes items distinct. */
 function sample(schema: RawSchema, index: number, depth: number): unknown {
   const { $ref } = schema;
   const target = typeof $ref === 'string' ? (schemaFacts().definitions[$ref] ?? {}) : schema;

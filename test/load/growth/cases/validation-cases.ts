@@ -1,4 +1,4 @@
-// Cases of lists and maps in kinds with validation rules of their own, valid and invalid.
+// Cases of lists and maps in kinds with special validation rules, valid and invalid.
 import { creates, type GrowthCase, pod, pods, times } from '../growth-case.ts';
 
 const container = (more: object) => ({ containers: [{ name: 'c', image: 'i', ...more }] });

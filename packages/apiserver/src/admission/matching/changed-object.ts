@@ -1,6 +1,6 @@
-// Brings an object that a webhook or a policy changed into the form of its kind again, and puts it in the place of the
-// one that all on the way of the request hold. Used by mutating-webhooks.ts and policy/. Source: plugin/webhook/mutating
-// callAttrMutatingHook, plugin/policy/mutating dispatchOne.
+// Brings an object that a webhook or a policy changed back into the form of its kind, and copies it into the object that all steps of the
+// request share. Used by mutating-webhooks.ts and policy/. Source: plugin/webhook/mutating callAttrMutatingHook, plugin/policy/mutating
+// dispatchOne.
 import { type KubernetesObject, StatusError, type UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { formatApiVersion, type GroupVersionKind, getOwn, type SlicedWork, setOwn } from '@kapstan/api/internal';
@@ -13,7 +13,7 @@ import type { SchemaNode } from '../../schema/schema-node.ts';
 import { DecodeError } from '../../schema/typed-decoder.ts';
 import { connectOptionsSchema } from './connect-options.ts';
 
-/** What a patched object must be again. */
+/** The kind that a patched object must still have. */
 export interface PatchedKind {
   readonly kind: GroupVersionKind;
   readonly definition: ResourceDefinition | undefined;
@@ -29,20 +29,20 @@ export function schemaOfPatched(of: PatchedKind): SchemaNode | undefined {
   return part === undefined ? of.definition?.schema : partSchema(part, of);
 }
 
-/** Returns the subresource if it has a kind of its own. */
+/** Returns the subresource if it has its own kind. */
 function partOf({ definition, subresource }: PatchedKind): ObjectSubresource<UnstructuredObject> | undefined {
   const part = definition?.subresources.find(({ name }) => name === subresource);
   return part?.type === 'object' ? part : undefined;
 }
 
-/** Decodes a changed object into its kind and sets defaults. Throws 500 for what is not of the kind. */
+/** Decodes a changed object into its kind and sets defaults. Throws 500 for an object of another kind. */
 export function* changedObject(value: unknown, of: PatchedKind): SlicedWork<KubernetesObject> {
   const object = yield* decodedObject(value, of);
   yield* defaultObject(object, of);
   return object;
 }
 
-/** Decodes a changed object into its kind. Throws 500 for what is not of the kind. */
+/** Decodes a changed object into its kind. Throws 500 for an object of another kind. */
 function* decodedObject(value: unknown, of: PatchedKind): SlicedWork<UnstructuredObject> {
   const { kind, definition, isStrict = false } = of;
   const part = partOf(of);
@@ -76,9 +76,8 @@ function* defaultObject(object: UnstructuredObject, of: PatchedKind): SlicedWork
 }
 
 /**
- * Does what {@link changedObject} does, and tells whether the value differs from the object that was there. They are
- * compared as Go's structs, before defaults: amounts by their value, times by their instant, empty lists like absent ones.
- * Source: callAttrMutatingHook.
+ * Does what {@link changedObject} does, and reports whether the value differs from the previous object. They are compared as Go's structs,
+ * before defaults: amounts by their value, times by their instant, empty lists like absent ones. Source: callAttrMutatingHook.
  */
 export function* comparedObject(
   value: unknown,
@@ -111,20 +110,20 @@ function requireVersion(said: GroupVersionKind, expected: GroupVersionKind): voi
   throw new StatusError({ code: 500, reason: '', message });
 }
 
-/** kube-apiserver converts such an object; here its fields would be taken for those of the version of the request. */
+/** kube-apiserver converts such an object; here its fields would be read as fields of the request's version. */
 function otherVersion(said: GroupVersionKind, expected: GroupVersionKind): StatusError {
   const versions = `from ${formatApiVersion(expected)} to ${formatApiVersion(said)}`;
   return internalError(new Error(`an admission webhook changed the version of the object ${versions}`));
 }
 
-/** A known kind that is another one is found later than an unknown one, and gets an error without a reason. */
+/** Kubernetes detects a known but different kind later than an unknown one, so its error has no reason. */
 function wrongKind(error: DecodeError): StatusError {
   const { message } = error;
   if (!message.startsWith('converting (')) return internalError(error);
   return new StatusError({ code: 500, reason: '', message }, { cause: error });
 }
 
-/** The object of a request is changed in place, because everybody on its way holds it. */
+/** The object of a request is changed in place, because all steps of the request share it. */
 export function replaceMembers(target: KubernetesObject, source: KubernetesObject): void {
   const [to, from] = [target as Record<string, unknown>, source as Record<string, unknown>];
   for (const name of Object.keys(to)) if (!Object.hasOwn(from, name)) delete to[name];

@@ -1,9 +1,9 @@
-// ConditionMetrics counts evaluations of match conditions of webhooks and policies. Names and labels are those of apiserver's
+// ConditionMetrics counts evaluations of match conditions of webhooks and policies. Names and labels come from apiserver's
 // pkg/admission/metrics.
 import type { MetricFamily } from '@kapstan/api/internal';
 import { CountSeries, DurationSeries } from './metric-series.ts';
 
-/** Whose conditions are evaluated. A type alias, because labels are a record. */
+/** Names the owner of the conditions. A type alias, because labels are a record. */
 export type ConditionLabels = {
   readonly name: string;
   readonly kind: 'webhook' | 'policy';

@@ -1,4 +1,4 @@
-// The schema of the options of a connection (exec, proxy), which have no kind of their own but the types of a query. Used by
+// The schema of the options of a connection (exec, proxy), which have the types of a query instead of their own kind. Used by
 // changed-object.ts.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { Connecter, QueryOptionTypes } from '../../registry/definition/resource-definition.ts';

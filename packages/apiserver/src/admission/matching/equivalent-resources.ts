@@ -17,7 +17,7 @@ import type { ResourceDefinition } from '../../registry/definition/resource-defi
 export interface EquivalentResource {
   readonly definition: ResourceDefinition;
   readonly resource: GroupVersionResource;
-  /** Kind of the objects there: that of the subresource if it has one of its own. */
+  /** Kind of the objects there: the subresource's own kind if it has one. */
   readonly kind: GroupVersionKind;
 }
 
@@ -40,7 +40,7 @@ export class EquivalentResources {
     return this.#catalog.find(group, version, resource)?.definition;
   }
 
-  /** Returns all others, in the order in which they were installed. */
+  /** Returns all other equivalent resources, in the order in which they were installed. */
   of(definition: ResourceDefinition, subresource: string): readonly EquivalentResource[] {
     return this.#sameObjects(definition).flatMap((other) => {
       const kind = other === definition ? undefined : kindAt(other, subresource);

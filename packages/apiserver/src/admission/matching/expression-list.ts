@@ -4,9 +4,9 @@ import { CompiledExpression, type VariableSource } from '@kapstan/cel';
 import type { ExpressionRun } from './expression-run.ts';
 import type { Compiled, CompileFault } from './request-expressions.ts';
 
-/** Variables that are evaluated when an expression names them, and paid for by it. */
+/** Variables that are evaluated when an expression names them; their cost is charged to that expression. */
 export interface EvaluatedVariables extends VariableSource {
-  /** Returns what variables cost since the last call. Absent = nothing. */
+  /** Returns the cost of variables since the last call. Absent = nothing. */
   takeCost?(): number;
 }
 
@@ -17,14 +17,14 @@ export interface ListRun {
   readonly budget: number;
 }
 
-/** `error`: the text why there is no value. Both are absent for an expression that is absent. */
+/** `error`: the reason why there is no value. Both are absent for an absent expression. */
 export interface ListedResult {
   readonly value?: unknown;
   readonly error?: string | undefined;
   readonly durationMs: number;
 }
 
-/** `stopped`: the text why the list has no results at all. */
+/** `stopped`: the reason why the list has no results at all. */
 export type ListResult =
   | { readonly results: readonly ListedResult[]; readonly left: number; readonly stopped?: undefined }
   | { readonly stopped: string };

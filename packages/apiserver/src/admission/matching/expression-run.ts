@@ -10,7 +10,7 @@ import {
   type VariableSource,
 } from '@kapstan/cel';
 
-/** Expressions after which the clock is read: small ones take some microseconds. */
+/** Number of expressions after which the clock is read: small ones take some microseconds. */
 const expressionsPerLook = 8;
 
 export interface ExpressionRunOptions {
@@ -36,7 +36,7 @@ export class ExpressionRun {
     return this.#turns;
   }
 
-  /** Returns at once what is evaluated within this turn. */
+  /** Returns at once if the evaluation ends within this turn. */
   evaluate(expression: CompiledExpression, variables: VariableSource): Evaluation | Promise<Evaluation> {
     this.#evaluated += 1;
     if (this.#evaluated % expressionsPerLook === 0 && this.#slice.endsHere()) return this.#later(expression, variables);

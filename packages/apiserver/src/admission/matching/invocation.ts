@@ -11,7 +11,7 @@ import type {
 import type { WriteIntent } from '../../registry/definition/request-context.ts';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 
-/** What is asked about: the request with its objects in the version that the webhook wants. */
+/** The subject of a call: the request with its objects in the version that the webhook wants. */
 export interface Invocation {
   readonly attributes: AdmissionAttributes;
   readonly kind: GroupVersionKind;
@@ -20,7 +20,7 @@ export interface Invocation {
   readonly oldObject: DeepReadonly<KubernetesObject> | undefined;
 }
 
-/** Returns everything about the request but its uid and its objects. Empty texts are left out, as Go does. */
+/** Returns everything about the request except its uid and its objects. Empty texts are left out, as in Go. */
 export function describeRequest({
   attributes,
   kind,

@@ -1,5 +1,5 @@
-// MatchConditions: the expressions of a webhook or a policy that say for which requests it is. Used by
-// webhook-matching.ts and policy/. Source: plugin/webhook/matchconditions.
+// MatchConditions: the expressions of a webhook or a policy that select its requests. Used by webhook-matching.ts and
+// policy/. Source: plugin/webhook/matchconditions.
 import type { Clock, DeepReadonly } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { Authorizer } from '../../authz/authorizer.ts';
@@ -59,7 +59,7 @@ export async function matchConditions(
   return errors.length === 0 ? 'matches' : { failed: aggregate(errors), errors: errors.length };
 }
 
-/** Equal texts are said once. Source: apimachinery util/errors Aggregate. */
+/** Equal texts appear once. Source: apimachinery util/errors Aggregate. */
 function aggregate(errors: readonly string[]): string {
   const texts = [...new Set(errors)];
   return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;

@@ -3,7 +3,7 @@ import { type Clock, delay } from '@kapstan/api';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import { refuse } from '../admission-plugin.ts';
 
-/** How long a request waits for the configurations to be known, and how often it looks. */
+/** Maximum wait of a request until the configurations are known, and the interval between checks. */
 const readyMs = 10_000;
 const lookMs = 50;
 

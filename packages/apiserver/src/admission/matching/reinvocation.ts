@@ -1,6 +1,6 @@
-// PluginReinvocation remembers which webhooks or policies of a request are asked again because others changed the object
-// after them. Used by mutating-webhooks.ts and mutating-policies.ts. Source: plugin/webhook/mutating
-// webhookReinvokeContext, plugin/policy/mutating policyReinvokeContext.
+// PluginReinvocation remembers which webhooks or policies of a request must be called again because others changed the object after them.
+// Used by mutating-webhooks.ts and mutating-policies.ts. Source: plugin/webhook/mutating webhookReinvokeContext, plugin/policy/mutating
+// policyReinvokeContext.
 import type { KubernetesObject } from '@kapstan/api';
 import { copyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
@@ -41,7 +41,7 @@ export class PluginReinvocation {
 
   /** Ends a round. */
   async end(): Promise<void> {
-    // Only a second round compares.
+    // The comparison is only needed when a second round takes place, and only in the first.
     if (this.#attributes.reinvocation?.isNeeded !== true || this.isSecond) return;
     const { object } = this.#attributes;
     this.#last = object === undefined ? undefined : ((await runInTurns(copyInSlices(object))) as KubernetesObject);
@@ -51,7 +51,7 @@ export class PluginReinvocation {
     return this.#due.has(id);
   }
 
-  /** One changed the object. */
+  /** Called when a webhook or policy changed the object. */
   changed(): void {
     this.#callAgain();
     (this.#attributes.reinvocation as Reinvocation).isNeeded = true;

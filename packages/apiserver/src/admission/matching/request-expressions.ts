@@ -18,14 +18,14 @@ import {
 /** 'stored': an earlier version of the server accepted it, so that it must keep compiling. */
 export type ExpressionAge = 'new' | 'stored';
 
-/** Which variables an expression may name besides those that all have. */
+/** The variables that an expression may name in addition to the common ones. */
 export interface ExpressionScope {
   readonly age: ExpressionAge;
   readonly hasParams: boolean;
   readonly hasAuthorizer: boolean;
 }
 
-/** Why a text is no expression of its place, in kube-apiserver's words. */
+/** The reason why a text is not a valid expression at its place, in kube-apiserver's words. */
 export class CompileFault {
   readonly detail: string;
   /** True = the text is an expression, of which no program can be made. */
@@ -127,7 +127,7 @@ export class RequestExpressions {
   readonly #environments = new Map<string, Environment>();
   #provider: TypeProvider | undefined;
 
-  /** `namespaceKind`: kind of the variable `namespaceObject`, which names its struct. */
+  /** `namespaceKind`: kind of the variable `namespaceObject`, after which its struct is named. */
   constructor(namespaceKind: string) {
     this.#namespaceKind = namespaceKind;
   }

@@ -1,6 +1,6 @@
-// RequestMatching decides whether a request is one of those that a webhook or a policy names, by resource, namespace and
-// object, and brings its objects into the version that is named. Used by webhook-matching.ts and policy/policy-selection.ts.
-// Source: plugin/webhook/generic ShouldCallHook, predicates/namespace, predicates/object, policy/matching.
+// RequestMatching decides whether a webhook or a policy selects a request by resource, namespace and object, and brings its objects into
+// the version that the rule names. Used by webhook-matching.ts and policy/policy-selection.ts. Source: plugin/webhook/generic
+// ShouldCallHook, predicates/namespace, predicates/object, policy/matching.
 import type { DeepReadonly, GroupResource, KubernetesObject, LabelSelector } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
 import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
@@ -19,7 +19,7 @@ export interface NamespaceReader {
   read(namespace: string): Promise<DeepReadonly<KubernetesObject> | undefined>;
 }
 
-/** The version of the request that a rule names. `definition`: the resource in whose version its objects are. */
+/** The version of the request that a rule names. `definition`: the resource that has the objects in that version. */
 export interface Place {
   readonly resource: GroupVersionResource;
   readonly kind: GroupVersionKind;
@@ -58,7 +58,7 @@ export class RequestMatching {
     return new RequestMatching(this.equivalents, { resource, read });
   }
 
-  /** Returns the version of the request that a rule names: its own one, else the first equivalent one. */
+  /** Returns the version of the request that a rule names: its own, or else the first equivalent one. */
   placeOf({ rules, matchesEquivalent }: PlaceRules, attributes: AdmissionAttributes): Place | undefined {
     const { resource, subresource, name } = attributes;
     const request = this.#ruled(attributes);
@@ -78,7 +78,7 @@ export class RequestMatching {
     return { resource, kind, definition: this.equivalents.definitionOf(resource) };
   }
 
-  /** False for namespaces themselves, although they lie in their own. */
+  /** Returns false for Namespaces themselves, although their requests carry a namespace. */
   isNamespaced({ namespace, resource }: AdmissionAttributes): boolean {
     return namespace !== '' && !this.isNamespace(resource);
   }
@@ -88,7 +88,7 @@ export class RequestMatching {
     return group === known.group && resource === known.resource;
   }
 
-  /** Rejects with 404 when the namespace that the selector asks about does not exist. */
+  /** Rejects with 404 when the namespace for the selector does not exist. */
   namespaceMatches(selector: LabelSelector, attributes: AdmissionAttributes): boolean | Promise<boolean> {
     const { namespace, resource, subresource, operation, object } = attributes;
     const isNamespace = this.isNamespace(resource);
@@ -146,7 +146,7 @@ function namesObject({ resourceNames = [] }: NamedRule, name: string): boolean {
   return resourceNames.length === 0 || resourceNames.includes(name);
 }
 
-/** The object or the one that it replaces; an object of neither is not selected. */
+/** Tests the object or the one that it replaces; a request with neither is not selected. */
 export function objectMatches(selector: LabelSelector, { operation, object, oldObject }: AdmissionAttributes): boolean {
   if (selector.isEmpty) return true;
   // The options of a connection have no labels.

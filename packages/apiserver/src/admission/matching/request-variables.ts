@@ -28,8 +28,8 @@ export class RequestVariables implements VariableSource {
   }
 
   /**
-   * Match conditions see no namespace, and the resource of the request itself where the object is converted. Source:
-   * matchconditions.matcher.Match.
+   * Match conditions see no namespace, and they see the resource of the original request even if the object is
+   * converted. Source: matchconditions.matcher.Match.
    */
   static ofConditions(invocation: Invocation, authorizer: Authorizer): RequestVariables {
     const asSent = { ...invocation, resource: invocation.attributes.resource };

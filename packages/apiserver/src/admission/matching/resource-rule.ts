@@ -16,7 +16,7 @@ export interface RuledRequest {
   readonly operation: string;
   readonly resource: GroupVersionResource;
   readonly subresource: string;
-  /** False for namespaces themselves, although they lie in their own. */
+  /** False for Namespaces themselves, although their requests carry a namespace. */
   readonly isNamespaced: boolean;
 }
 

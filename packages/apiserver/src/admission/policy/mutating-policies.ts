@@ -1,5 +1,5 @@
-// MutatingPolicies is the admission plug-in that evaluates mutating policies, one after the other, and applies what they
-// evaluate to. A plug-in of the admission chain. Source: plugin/policy/mutating/dispatcher.go.
+// MutatingPolicies is the admission plug-in that evaluates mutating policies, one after the other, and applies the resulting patches. A
+// plug-in of the admission chain. Source: plugin/policy/mutating/dispatcher.go.
 import { type KubernetesObject, StatusError, type StatusReason } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
@@ -77,7 +77,7 @@ export class MutatingPolicies implements AdmissionPlugin {
       try {
         const run = new MutationRun(call, state, this.#ports);
         for (const turn of turns) await run.take(turn, errors);
-        // Kubernetes asks for a second round whenever a patch was applied, whether or not it changed anything.
+        // Kubernetes requests a second round whenever a patch was applied, whether or not it changed anything.
         if (run.hasPatched) state.changed();
       } finally {
         await state.end();
@@ -87,7 +87,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     if (told.length > 0) throw errorStatus(attributes, told);
   }
 
-  /** Returns all evaluations that the request needs, as the object is now. */
+  /** Returns all evaluations that the request needs, given the object's present state. */
   async #turns(call: PolicyCall, errors: PolicyError[]): Promise<readonly PolicyTurn[]> {
     const selection = new PolicySelection(call, this.#ports);
     const turns: PolicyTurn[] = [];
@@ -181,7 +181,7 @@ class MutationRun {
     } catch (error) {
       observe((error as Error).message);
       if (!(error instanceof PolicyFault)) throw error;
-      // Later mutations of the policy are applied all the same, to what is there.
+      // Later mutations of the policy are applied all the same, to the object as it is.
       note(error.message);
       return invocation;
     }
@@ -216,7 +216,7 @@ class MutationRun {
     return this.#namespaceObject;
   }
 
-  /** Everybody on the way of the request holds its object, so that one is changed. */
+  /** All steps of the request share its object, so that object is changed. */
   async #take(object: KubernetesObject, { kind }: Invocation, { definition: from }: Place): Promise<void> {
     const { attributes, requests } = this.#call;
     if (attributes.object === undefined) return;

@@ -54,7 +54,7 @@ export class PatchOperation extends CelObject {
     return this.#text('from');
   }
 
-  /** Undefined = there is none, unlike null. */
+  /** Returns undefined when there is no value, which differs from null. */
   get value(): unknown {
     return this.#fields.get('value');
   }

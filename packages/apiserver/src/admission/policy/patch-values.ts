@@ -21,7 +21,7 @@ export class PatchValueFault extends Error {
   override readonly name = 'PatchValueFault';
 }
 
-/** Returns the value as JSON that shares nothing with it. Throws PatchValueFault for a value that has none. */
+/** Returns the value as JSON that shares nothing with it. Throws PatchValueFault for a value that has no JSON form. */
 export function* patchJson(value: unknown, pace: SlicePace = new SlicePace()): SlicedWork<unknown> {
   if (value instanceof PatchObject) return yield* objectJson(value.fields, pace);
   if (pace.isDue()) yield;
@@ -91,7 +91,7 @@ function doubleJson(value: number | CelDouble): number {
   throw new PatchValueFault(`unable to convert ${number} to JSON`);
 }
 
-/** Returns what is wrong with the names of structs below a value that stands at `path`; undefined = nothing. */
+/** Returns the fault in the names of structs below a value at `path`; undefined = there is none. */
 export function* typeNameFault(value: unknown, path: string): SlicedWork<string | undefined> {
   const faults: string[] = [];
   yield* findTypeNameFaults(value, path, { faults, pace: new SlicePace() });

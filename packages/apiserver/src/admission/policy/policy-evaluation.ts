@@ -48,14 +48,14 @@ export function errorVerdict({ ignoresFailure }: ValidatingPolicy, message: stri
   return { decisions: [failure(ignoresFailure, message, 0)], annotations: [] };
 }
 
-/** `stopped`: why there are no messages. */
+/** `stopped`: the reason why there are no messages. */
 type Messages = { readonly results: readonly ListedResult[] } | { readonly stopped: string };
 
 const noMessages: Messages = { results: [] };
 
 /**
- * Evaluates the expressions of all messages, also of validations that hold: their cost may refuse the request. They are
- * left out where nobody would see it.
+ * Evaluates the expressions of all messages, even of validations that hold, because their cost may cause a refusal.
+ * They are skipped where nobody would see it.
  */
 async function messagesOf(
   policy: ValidatingPolicy,
@@ -93,7 +93,7 @@ function decide(
   return { outcome: 'deny', message: text, reason, durationMs };
 }
 
-/** A message that is too long or has several lines counts as none. */
+/** A message that is too long or has several lines counts as missing. */
 function evaluatedMessage(result: ListedResult | undefined): string {
   if (typeof result?.value !== 'string') return '';
   const text = result.value.trim();

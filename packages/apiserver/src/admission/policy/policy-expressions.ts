@@ -11,7 +11,7 @@ import {
 } from '../matching/request-expressions.ts';
 import { jsonPatchType, objectType, patchTypes } from './patch-types.ts';
 
-/** What an expression is for. */
+/** The purpose of an expression. */
 export type ExpressionPurpose = 'validation' | 'message' | 'annotation' | 'applyConfiguration' | 'jsonPatch';
 
 interface Purpose {

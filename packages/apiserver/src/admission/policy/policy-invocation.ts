@@ -1,4 +1,4 @@
-// PolicyCall: what all evaluations of policies for one request share, and PolicyInvocation: one evaluation, of one policy with
+// PolicyCall holds the state that all evaluations of policies for one request share. PolicyInvocation is one evaluation, of one policy with
 // one parameter. Made by validating-policies.ts and mutating-policies.ts.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { CelAuthorizer } from '@kapstan/cel';
@@ -13,7 +13,7 @@ import type { Params } from './policy-params.ts';
 import type { PolicyPorts } from './policy-ports.ts';
 import { type CompiledVariables, PolicyVariables } from './policy-variables.ts';
 
-/** Which of the variables that cost something to have an evaluation needs. */
+/** Says which of the expensive variables an evaluation needs. */
 export interface VariableNeeds {
   readonly hasAuthorizer: boolean;
   readonly hasNamespace: boolean;
@@ -39,7 +39,10 @@ export class PolicyCall {
     return this.#celAuthorizer;
   }
 
-  /** Resolves to the namespace of the request as expressions see it; undefined = it lies in none, or is one. */
+  /**
+   * Resolves to the namespace of the request as expressions see it; undefined = it has none, or is about a Namespace
+   * itself.
+   */
   async namespaceObject(): Promise<unknown> {
     const { namespace } = this.attributes;
     if (!this.requests.isNamespaced(this.attributes)) return undefined;

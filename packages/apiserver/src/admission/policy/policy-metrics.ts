@@ -1,5 +1,5 @@
-// PolicyMetrics counts evaluations of policies. Filled by validating-policies.ts and mutating-policies.ts, shown by /metrics.
-// Names and labels are those of apiserver's plugin/policy/validating/metrics and plugin/policy/mutating/metrics.
+// PolicyMetrics counts evaluations of policies. Filled by validating-policies.ts and mutating-policies.ts, shown by /metrics. Names and
+// labels come from apiserver's plugin/policy/validating/metrics and plugin/policy/mutating/metrics.
 import type { MetricFamily } from '@kapstan/api/internal';
 import { outOfBudget } from '../matching/expression-list.ts';
 import { CountSeries, DurationSeries } from '../matching/metric-series.ts';

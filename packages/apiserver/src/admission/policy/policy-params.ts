@@ -6,7 +6,7 @@ import type { AdmissionPolicy, ParamKind, ParamKinds, ParamRef, ParamResource } 
 
 export type Params = DeepReadonly<KubernetesObject> | undefined;
 
-/** Returns where the parameters are; undefined = there are none. Throws PolicyFault for an unknown kind. */
+/** Returns the place of the parameters; undefined = there are none. Throws PolicyFault for an unknown kind. */
 export function paramResourceOf({ paramKind }: AdmissionPolicy, kinds: ParamKinds): ParamResource | undefined {
   if (paramKind === undefined) return undefined;
   const found = kinds.find(paramKind);
@@ -14,17 +14,17 @@ export function paramResourceOf({ paramKind }: AdmissionPolicy, kinds: ParamKind
   throw new PolicyFault(`failed to find resource referenced by paramKind: '${kindText(paramKind)}'`);
 }
 
-/** As Go writes a group, version and kind. */
+/** Formats a group, version and kind as Go does. */
 function kindText({ apiVersion, kind }: ParamKind): string {
   return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
 }
 
-/** One evaluation without parameters. */
+/** Stands for a single evaluation without parameters. */
 const withoutParams: readonly Params[] = [undefined];
 
 /**
- * Returns the parameters, one for each evaluation. Rejects with PolicyFault when there must be some and are none.
- * `namespace`: that of the request.
+ * Returns the parameters, one for each evaluation. Rejects with PolicyFault when parameters are required and there are
+ * none. `namespace`: the request's.
  */
 export async function collectParams(
   resource: ParamResource | undefined,

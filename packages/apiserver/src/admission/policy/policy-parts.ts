@@ -1,4 +1,4 @@
-// What validating and mutating policies have in common, compiled: variables, match conditions and what they are for. Used by
+// The common parts of validating and mutating policies, compiled: variables, match conditions and request criteria. Used by
 // validating-policy.ts and mutating-policy.ts.
 import type { DeepReadonly } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';
@@ -24,7 +24,7 @@ export interface PolicyParts extends AdmissionPolicy {
   readonly conditions: readonly Compiled[];
 }
 
-/** Compiles one policy's expressions, each in a slice of its own. */
+/** Compiles the expressions of one policy, each in its own slice. */
 export class PolicyCompiler {
   readonly #expressions: PolicyExpressions;
   #namesNamespace = false;

@@ -1,4 +1,4 @@
-// Applies what the expressions of mutating policies evaluate to: an apply configuration or operations of a JSON patch. Used by
+// Applies the results of the expressions of mutating policies: an apply configuration or operations of a JSON patch. Used by
 // mutating-policies.ts. Source: plugin/policy/mutating/patch.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import {
@@ -21,13 +21,15 @@ import { PatchObject, PatchOperation } from './patch-types.ts';
 import { PatchValueFault, patchJson, typeNameFault } from './patch-values.ts';
 import { PolicyFault } from './policy-fault.ts';
 
-/** An object and what it is. */
+/** An object, its resource and its kind. */
 export interface PatchTarget {
   readonly object: DeepReadonly<KubernetesObject>;
   readonly of: PatchedKind;
 }
 
-/** Merges as server-side apply does. Throws PolicyFault for a configuration that does not fit, else StatusError 500. */
+/**
+ * Merges like server-side apply. Throws PolicyFault for a configuration that does not fit, otherwise StatusError 500.
+ */
 export function* applyConfiguration(value: unknown, { object, of }: PatchTarget): SlicedWork<KubernetesObject> {
   if (!(value instanceof PatchObject))
     throw new PolicyFault('unsupported return type from ApplyConfiguration expression');
@@ -52,17 +54,17 @@ export function* applyConfiguration(value: unknown, { object, of }: PatchTarget)
 }
 
 interface AtomicSearch {
-  /** Where the search is. */
+  /** Path of the place under inspection. */
   readonly path: PathElement[];
   /** Paths that were found. */
   readonly atomics: string[];
   readonly pace: SlicePace;
 }
 
-/** Finds lists and maps that are owned as a whole, which cannot be merged. Only fields with names are looked into. */
+/** Finds lists and maps that are owned as a whole, which cannot be merged. Only named fields are searched. */
 function* findAtomics(value: object, node: SchemaNode, search: AtomicSearch): SlicedWork<void> {
   const { path, atomics } = search;
-  // A text for each of many would be longer than the object.
+  // Separate texts for many fields would be longer than the object.
   if (ownershipOf(node, value) === 'leaf' && atomics.length < maxNamed) atomics.push(formatPath(path));
   yield* Array.isArray(value) ? atomicsInItems(value, node, search) : atomicsInFields(value, node, search);
 }
@@ -96,7 +98,7 @@ const maxNamed = 100;
 
 /**
  * Applies operations to a copy. Returns the object itself when a test among them fails. Throws PolicyFault for
- * operations that do not apply, and StatusError 500 for what is no object of the kind then.
+ * operations that do not apply, and StatusError 500 if the result is not an object of the kind.
  */
 export function* applyJsonPatch(
   value: unknown,

@@ -1,4 +1,4 @@
-// PolicyPorts: what the plug-ins that evaluate policies work with.
+// PolicyPorts: the ports of the plug-ins that evaluate policies.
 import type { Clock, GroupResource } from '@kapstan/api';
 import type { Authorizer } from '../../authz/authorizer.ts';
 import type { ConditionMetrics } from '../matching/condition-metrics.ts';
@@ -18,6 +18,6 @@ export interface PolicyPorts {
   readonly validatingMetrics: PolicyMetrics;
   readonly mutatingMetrics: PolicyMetrics;
   readonly clock: Clock;
-  /** True for resources about which no policy is asked: a bad policy must stay correctable, and nobody may be locked out. */
+  /** True for resources to which no policy applies: a bad policy must stay correctable, and nobody may be locked out. */
   readonly isExempt: (resource: GroupResource) => boolean;
 }

@@ -14,7 +14,7 @@ import type { RequestCriteria } from './request-criteria.ts';
 export interface SelectedBinding {
   readonly binding: PolicyBinding;
   readonly params: readonly Params[];
-  /** Why it cannot be evaluated; then there are no parameters. */
+  /** The reason why it cannot be evaluated; then there are no parameters. */
   readonly fault?: string;
 }
 
@@ -22,7 +22,7 @@ export interface SelectedPolicy<P extends AdmissionPolicy> {
   readonly policy: P;
   readonly place: Place;
   readonly bindings: readonly SelectedBinding[];
-  /** Why it cannot be evaluated; then there are no bindings. */
+  /** The reason why it cannot be evaluated; then there are no bindings. */
   readonly fault?: string;
 }
 
@@ -73,7 +73,7 @@ export class PolicySelection {
   }
 }
 
-/** Returns the text of a fault. Throws what is none. */
+/** Returns the text of a fault. Rethrows any other error. */
 function faultText(error: unknown): string {
   if (error instanceof PolicyFault || isStatusError(error)) return error.message;
   throw error;

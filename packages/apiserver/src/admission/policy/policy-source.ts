@@ -1,5 +1,5 @@
-// PolicySource: the policies in force with their bindings, which a server's package feeds from what is stored, and the index
-// by which requests find those that may concern them. Source: plugin/policy/generic/policy_source.go.
+// PolicySource holds the policies in force with their bindings, which a server's package fills from stored objects, and the index by which
+// requests find the policies that may concern them. Source: plugin/policy/generic/policy_source.go.
 import type { DeepReadonly, KubernetesObject, LabelSelector } from '@kapstan/api';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import type { Place, RequestMatching } from '../matching/request-matching.ts';
@@ -10,18 +10,18 @@ export interface ParamKind {
   readonly kind: string;
 }
 
-/** Which parameters a binding names. */
+/** The parameters that a binding names. */
 export interface ParamRef {
-  /** "" = those that the selector selects. */
+  /** "" = all that the selector selects. */
   readonly name: string;
-  /** "" = that of the request. */
+  /** "" = the namespace of the request. */
   readonly namespace: string;
   readonly selector: LabelSelector | undefined;
   /** True = a request is refused when there are none. */
   readonly isRequired: boolean;
 }
 
-/** What validating and mutating policies have in common. */
+/** The common parts of validating and mutating policies. */
 export interface AdmissionPolicy {
   readonly name: string;
   /** True = an error of the policy does not refuse the request. */

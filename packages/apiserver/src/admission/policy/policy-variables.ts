@@ -8,7 +8,7 @@ import { variablesType } from './policy-expressions.ts';
 
 export type CompiledVariables = ReadonlyMap<string, Compiled>;
 
-/** The variables of a request together with those of the policy. */
+/** The variables of a request together with the policy's variables. */
 export class PolicyVariables implements EvaluatedVariables {
   readonly #request: VariableSource;
   readonly #members: VariablesObject;

@@ -1,5 +1,5 @@
-// RequestCriteria: which requests a policy or a binding is for, made of its matchConstraints or matchResources. Source:
-// plugin/policy/matching.
+// RequestCriteria: the requests that a policy or a binding selects, made from its matchConstraints or matchResources.
+// Source: plugin/policy/matching.
 import { type DeepReadonly, type LabelSelector, type LabelSelectorSpec, labelSelectorFrom } from '@kapstan/api';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import { type NamedRule, objectMatches, type Place, type RequestMatching } from '../matching/request-matching.ts';
@@ -20,7 +20,7 @@ export class RequestCriteria {
   readonly #matchesEquivalent: boolean;
   readonly #namespaceSelector: LabelSelector;
   readonly #objectSelector: LabelSelector;
-  /** Why a selector cannot be read; then nothing can be told of any request. */
+  /** The reason why a selector cannot be read; then no request can be decided. */
   readonly #fault: string | undefined;
 
   constructor(spec: DeepReadonly<CriteriaSpec>) {
@@ -61,7 +61,9 @@ export class RequestCriteria {
 
 const everything = labelSelectorFrom({});
 
-/** A selector that is missing would select nothing, so it must not count as one: defaults make it select everything. */
+/**
+ * A missing selector would select nothing here, so it must not reach this point: defaults make it select everything.
+ */
 function readSelector(
   spec: DeepReadonly<LabelSelectorSpec> | undefined,
   what: string,

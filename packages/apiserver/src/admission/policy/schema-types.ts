@@ -25,7 +25,7 @@ const quantity = 'resource.Quantity';
 export class SchemaTypes implements TypeProvider {
   readonly #nodes = new Map<string, SchemaNode>();
 
-  /** Adds an object with fields and returns its type; those of places below it have its name before theirs. */
+  /** Adds an object with fields and returns its type. The names of nested types begin with its name. */
   add(name: string, node: SchemaNode): CelType {
     this.#nodes.set(name, node);
     return structType(name);

@@ -1,5 +1,5 @@
-// Checks the expressions of a validating policy against the schemas of the kinds that it names, and says what they would not
-// allow. The results are warnings: at run time objects have no types. Source: plugin/policy/validating/typechecking.go.
+// Checks the expressions of a validating policy against the schemas of the kinds that it names, and reports type errors. The results are
+// only warnings, because objects have no types at run time. Source: plugin/policy/validating/typechecking.go.
 import type { DeepReadonly } from '@kapstan/api';
 import { formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapstan/api/internal';
 import {
@@ -30,13 +30,13 @@ interface CheckedKind {
   readonly schema: SchemaNode;
 }
 
-/** Finds schemas of what is served. */
+/** Finds schemas of served kinds. */
 export interface KindSchemas {
   ofResource(group: string, version: string, resource: string): CheckedKind | undefined;
   ofKind(kind: ParamKind): CheckedKind | undefined;
 }
 
-/** Most kinds that one rule is checked against. */
+/** Maximum number of kinds against which one rule is checked. */
 const maxKinds = 10;
 
 /** Returns the warnings for all validations of a policy. Pauses after each expression and kind. */
@@ -158,7 +158,7 @@ function typeFault(expression: string, environment: Environment): string | undef
   }
 }
 
-/** As Go writes a group, version and kind. */
+/** Formats a group, version and kind as Go does. */
 function kindText(kind: GroupVersionKind): string {
   return `${kind.group === '' ? '/' : ''}${formatApiVersion(kind)}, Kind=${kind.kind}`;
 }

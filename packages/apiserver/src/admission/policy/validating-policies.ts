@@ -23,10 +23,10 @@ import { PolicySelection, type SelectedPolicy, versionedInvocation } from './pol
 import { type PolicyBinding, PolicyIndex } from './policy-source.ts';
 import type { ValidatingPolicy } from './validating-policy.ts';
 
-/** Most characters of one value of an audit annotation. */
+/** Maximum number of characters of one value of an audit annotation. */
 const maxAnnotationLength = 10 * 1024;
 
-/** Why a request is denied. Only the first one is told. */
+/** The reason for which a request is denied. Only the first one is reported. */
 interface Denial {
   readonly policy: ValidatingPolicy;
   readonly binding: PolicyBinding | undefined;
@@ -80,7 +80,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
   }
 }
 
-/** `kind`: what texts call the policies. */
+/** `kind`: the name of the policies in texts. */
 type RunPorts = PolicyPorts & { readonly kind: string };
 
 /** One policy for one request, with all its bindings and parameters. */
@@ -100,7 +100,7 @@ class PolicyRun {
 
   async run(denials: Denial[]): Promise<void> {
     const { policy, bindings, fault: policyFault } = this.#selected;
-    // What cannot be evaluated counts as one more denial, unless the policy ignores failures.
+    // A fault in the evaluation counts as one more denial, unless the policy ignores failures.
     const deny = (binding: PolicyBinding | undefined, message: string): void => {
       if (!policy.ignoresFailure) denials.push({ policy, binding, message, reason: '' });
     };
@@ -142,7 +142,7 @@ class PolicyRun {
     return policy.ignoresFailure ? noVerdict : errorVerdict(policy, matched.failed);
   }
 
-  /** Made for the first evaluation: the objects in the version of the policy, and the namespace if it is named. */
+  /** Returns the objects in the version of the policy, and the namespace if an expression names it. They are made for the first evaluation. */
   async #commonParts(): Promise<Omit<PolicyInvocationParts, 'params'>> {
     if (this.#common !== undefined) return this.#common;
     const { policy, place } = this.#selected;
@@ -162,7 +162,7 @@ class PolicyRun {
     for (const annotation of annotations) this.#annotate(binding, annotation, denials);
   }
 
-  /** Does what the binding wants done with a validation that does not hold. Returns the denials. */
+  /** Carries out the actions that the binding declares for a validation that does not hold. Returns the denials. */
   #actOn(binding: PolicyBinding, decision: PolicyDecision, index: number): readonly Denial[] {
     const { message, reason } = decision;
     for (const action of binding.actions) {

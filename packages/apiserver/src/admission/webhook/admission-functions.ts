@@ -1,5 +1,5 @@
-// Functions of this process that admit requests like webhooks do, without a server and certificates. Asked before the
-// configured webhooks. Made by users with `admit`, installed by the control plane.
+// Functions of this process that admit requests like webhooks, but without a server and certificates. They are called
+// before the configured webhooks. Made by users with `admit`, installed by the control plane.
 import {
   type Clock,
   type DeepReadonly,
@@ -31,13 +31,13 @@ import { WebhookCallError } from './webhook-failure.ts';
 /** Absent or undefined = allowed. */
 export type AdmissionAnswer = AdmissionResponse | undefined;
 
-/** What a function of the program gets beside the request that it admits. */
+/** Arguments that a function of the program gets in addition to the request that it admits. */
 export interface AdmissionFunctionCall {
   /** Aborted when the client has gone or the time is over. */
   readonly signal: AbortSignal;
 }
 
-/** At least one of `mutate` and `validate` is given. A StatusError that is thrown is the answer to the client. */
+/** At least one of `mutate` and `validate` must be given. A StatusError that they throw is the answer to the client. */
 export interface AdmissionFunctionOptions<T extends KubernetesObject> {
   /** Name in messages, metrics and audit annotations. Default "functions.kapstan.dev". */
   readonly name?: string;
@@ -55,13 +55,13 @@ export interface AdmissionFunctionOptions<T extends KubernetesObject> {
   readonly namespaceSelector?: LabelSelectorSpec | undefined;
   /** Selects the objects, before or after the change. Default all. */
   readonly objectSelector?: LabelSelectorSpec | undefined;
-  /** Time of a call, at least 1. Default 10. */
+  /** Time limit of a call, at least 1. Default 10. */
   readonly timeoutSeconds?: number | undefined;
   /** Whether `mutate` is called again when the object is changed after its call. Default "Never". */
   readonly reinvocationPolicy?: 'Never' | 'IfNeeded' | undefined;
-  /** May change `request.object`, which is a copy of its own, or answer with a patch. */
+  /** May change `request.object`, which is its own copy, or answer with a patch. */
   mutate?(request: AdmissionRequest<T>, call: AdmissionFunctionCall): AdmissionAnswer | Promise<AdmissionAnswer>;
-  /** Is called at the end, with the object as it would be written. */
+  /** Called at the end, with the object as it would be written. */
   validate?(
     request: DeepReadonly<AdmissionRequest<T>>,
     call: AdmissionFunctionCall,
@@ -75,8 +75,8 @@ export interface AdmissionFunction {
 }
 
 /**
- * Returns a function that admits requests about a resource; "*" = about all of them. Requests in other versions are
- * converted to that of the resource. Throws TypeError for options without any function.
+ * Returns a function that admits requests about a resource; "*" = about all resources. Requests in other versions are
+ * converted to the version of the resource. Throws TypeError for options without any function.
  */
 export function admit<T extends KubernetesObject = UnstructuredObject>(
   resource: Resource<T> | '*',
@@ -106,8 +106,8 @@ export class AdmissionFunctions {
   }
 
   /**
-   * Takes effect with the next request. The returned function takes it away again. Throws TypeError for a function that
-   * nothing would call.
+   * Takes effect with the next request. The returned function removes it again. Throws TypeError for a function that
+   * would never be called.
    */
   add(admission: AdmissionFunction): () => void {
     for (const [type, why] of this.#refusals) if (admission.options[type] !== undefined) throw new TypeError(why);
@@ -119,13 +119,15 @@ export class AdmissionFunctions {
     };
   }
 
-  /** The server gives its expressions, without which no match condition can be read. */
+  /** Provides the server's expressions, without which no match condition can be read. */
   useExpressions(expressions: RequestExpressions): void {
     this.#expressions = expressions;
     this.#rebuild();
   }
 
-  /** Refuses functions that mutate, or that validate, because nothing would call them. Throws TypeError if there are some. */
+  /**
+   * Refuses functions that mutate, or that validate, because they would never be called. Throws TypeError if there are any.
+   */
   refuse(type: 'mutate' | 'validate', why: string): void {
     this.#refusals.set(type, why);
     for (const { options } of this.#functions) if (options[type] !== undefined) throw new TypeError(why);
@@ -180,7 +182,7 @@ export class AdmissionFunctions {
   }
 
   #conditions({ matchConditions = [] }: AdmissionFunctionOptions<KubernetesObject>): MatchConditions | undefined {
-    // Functions may be added before a server has them; nothing calls them until it gives its expressions.
+    // Functions may be added before a server has them; nothing calls them until it provides its expressions.
     if (matchConditions.length === 0 || this.#expressions === undefined) return undefined;
     return new MatchConditions(matchConditions, this.#expressions);
   }
@@ -201,7 +203,7 @@ class FunctionCaller implements WebhookCaller {
   }
 
   async ask({ webhook, invocation, signal }: WebhookQuestion): Promise<WebhookAnswer> {
-    // A function that changes the objects of validation, or keeps them, changes only its own.
+    // A function that changes the objects of a validation, or keeps them, only affects its own copies.
     const asked = admissionRequest(invocation, '');
     const request = (await runInTurns(copyInSlices(asked), signal)) as AdmissionRequest;
     const failed = (cause: unknown): WebhookCallError => {
@@ -232,7 +234,7 @@ class FunctionCaller implements WebhookCaller {
     if (signal?.aborted === true) onAbort();
     addAbortListener(signal, onAbort);
     const cancel = clock.setTimer(() => stop.abort(new Error('context deadline exceeded')), timeoutSeconds * 1000);
-    // The function may end long after its time; nobody waits for it then.
+    // The function may end long after its time limit, when nobody waits for it any more.
     const call = { signal: stop.signal };
     try {
       const asked = async (): Promise<AdmissionAnswer> =>

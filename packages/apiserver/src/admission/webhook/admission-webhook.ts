@@ -20,7 +20,7 @@ export interface WebhookSpec {
 }
 
 export interface AdmissionWebhook {
-  /** Unlike the name, it is the only one of its kind. */
+  /** Unlike the name, it is unique. */
   readonly id: string;
   readonly configuration: string;
   readonly name: string;

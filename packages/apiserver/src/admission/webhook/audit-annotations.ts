@@ -1,4 +1,4 @@
-// The audit annotations of webhooks: their own ones, and what the server notes about calls and patches. Used by
+// The audit annotations of webhooks: those that they send, and the server's own about calls and patches. Used by
 // mutating-webhooks.ts and validating-webhooks.ts. Source: plugin/webhook/mutating webhookAnnotator,
 // admission/attributes.go checkKeyFormat.
 import { qualifiedNameErrors } from '@kapstan/api/errors';
@@ -6,7 +6,7 @@ import { stringifyEscaped } from '../../codec/go-json.ts';
 import type { RequestContext } from '../../registry/definition/request-context.ts';
 import type { AdmissionWebhook } from './admission-webhook.ts';
 
-/** Adds the annotations that a webhook sent, under its name. Keys that are no qualified names are left out. */
+/** Adds the annotations that a webhook sent, under its name. Keys that are not qualified names are left out. */
 export function annotateAnswer(
   { context, webhook }: { readonly context: RequestContext; readonly webhook: string },
   annotations: Readonly<Record<string, string>> = {},
@@ -18,7 +18,7 @@ export function annotateAnswer(
   }
 }
 
-/** Which call of which webhook. `index`: its place among all webhooks of the type. */
+/** Identifies a call of a webhook. `index`: its position among all webhooks of the type. */
 export interface NotedCall {
   readonly context: RequestContext;
   readonly webhook: AdmissionWebhook;
@@ -36,7 +36,7 @@ export function noteMutation({ context, webhook, round, index }: NotedCall, muta
   );
 }
 
-/** A patch has content of the object, so it is noted only where the object itself is. */
+/** A patch contains parts of the object, so it is recorded only where the object itself is. */
 export function notePatch({ context, webhook, round, index }: NotedCall, patch: readonly unknown[]): void {
   if (context.annotate === undefined || context.auditsRequest !== true) return;
   const { configuration, name } = webhook;

@@ -14,7 +14,7 @@ export function admitWithHook(hook: AdmissionHook): AdmissionFunction {
   const { name, type, resource, rule } = hook;
   const review = (request: AdmissionRequest<KubernetesObject>, call: AdmissionFunctionCall): Promise<AdmissionAnswer> =>
     hook.review(request, call);
-  // The SDK answers with a patch, so that the server treats both ways alike.
+  // The SDK answers with a patch, so that the server treats both kinds alike.
   const { sideEffects: _sideEffects, ...options } = rule;
   return type === 'mutating'
     ? admit(resource, { name, ...options, mutate: review })

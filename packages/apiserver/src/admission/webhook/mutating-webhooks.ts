@@ -83,12 +83,12 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const of = { kind, definition, subresource: attributes.subresource };
     const hadFractions = answer.object === undefined && losesFractions(invocation, definition);
     const changed = await runInTurns(comparedObject(value, of, object), context.signal);
-    // Defaults may have come to what is equal otherwise.
+    // Defaults may have made an otherwise unchanged object different.
     replaceMembers(attributes.object, await this.#inRequestVersion(changed.object, matched));
     return changed.isChanged || hadFractions;
   }
 
-  /** Returns the object as the webhook wants it, before it is decoded; undefined = as it is. */
+  /** Returns the object as the webhook wants it, before it is decoded; undefined = unchanged. */
   async #changedValue({ invocation }: MatchedWebhook, answer: WebhookAnswer, call: NotedCall): Promise<unknown> {
     const { response } = answer;
     const { webhook, context } = call;
@@ -122,7 +122,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
 
 /**
  * Returns true when a patch counts as a change whatever it does: kube-apiserver sets times in managed fields with
- * fractions of a second, which the first patch of a request loses. Objects of custom resources have texts there.
+ * fractions of a second, which the first patch of a request loses. Custom resources have texts there, which keep them.
  */
 function losesFractions(
   { attributes, object, oldObject }: Invocation,

@@ -1,4 +1,4 @@
-// Reads the AdmissionReview that a webhook answers, with the errors that kube-apiserver has for wrong ones. Used by
+// Reads the AdmissionReview that a webhook answers, with kube-apiserver's errors for malformed ones. Used by
 // webhook-caller.ts. Source: plugin/webhook/request VerifyAdmissionResponse, client-go rest.Result.Into.
 import {
   type AdmissionResponse,
@@ -109,14 +109,14 @@ function* decodeReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<R
   }
 }
 
-/** Words the error as Kubernetes does, which reads a body that does not begin with "{" as YAML: any plain text is a string there. */
+/** Returns Kubernetes' text of the error. Kubernetes reads a body that does not begin with "{" as YAML, where plain text is a string. */
 function syntaxFault(body: Uint8Array, { message }: JsonSyntaxError): string {
   const isObject = decodeText(body).trimStart().startsWith('{');
   const why = isObject ? message : `json: cannot unmarshal string into Go value of type ${typeMeta}`;
   return `couldn't get version/kind; json parse error: ${why}`;
 }
 
-/** Returns what is wrong with the kind that an answer names. An answer without one is taken for what was expected. */
+/** Returns the fault of the kind that an answer names. An answer without a kind is accepted as the expected one. */
 function kindFault(said: Readonly<Record<string, unknown>>, version: ReviewVersion): string | undefined {
   const { kind = '', apiVersion = '' } = said;
   if (typeof kind !== 'string' || typeof apiVersion !== 'string') return undefined;
@@ -137,7 +137,7 @@ function unconverted(type: string, version: ReviewVersion): string {
 function faultOf(review: Review, { version, uid, isMutating }: ExpectedReview): string | undefined {
   const { response } = review;
   if (response === undefined) return 'webhook response was absent';
-  // Nothing of this was required of the older version.
+  // The older version required none of this.
   if (version === 'v1beta1') return undefined;
   if (response.uid !== uid) return `expected response.uid=${goQuote(uid)}, got ${goQuote(response.uid ?? '')}`;
   const wanted = `${formatApiVersion({ group: reviewGroup, version })}, Kind=AdmissionReview`;

@@ -55,7 +55,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     await this.#callAll(relevant);
   }
 
-  /** All are awaited, and the first refusal in time is the answer. */
+  /** All calls are awaited, and the earliest refusal is the answer. */
   async #callAll(relevant: readonly Relevant[]): Promise<void> {
     const refusals: unknown[] = [];
     const calls = relevant.map(({ webhook, matched }, index) =>

@@ -32,13 +32,13 @@ export interface WebhookCaller {
   ask(question: WebhookQuestion): Promise<WebhookAnswer>;
 }
 
-/** When clients may ask again whose webhook has too many calls. */
+/** Retry interval for clients when a webhook has too many calls. */
 const busyRetrySeconds = 1;
 
-/** Most bytes of an answer: a patch that replaces the largest object takes less, in base64. */
+/** Maximum number of bytes of an answer: a patch that replaces the largest object takes less, in base64. */
 const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** The text of Go's client where the time of the request is limited, not that of the client. */
+/** The text of Go's client when the time of the request, not of the client, is limited. */
 const timeoutText = 'context deadline exceeded';
 
 const reviewVersions: readonly ReviewVersion[] = ['v1', 'v1beta1'];
@@ -105,7 +105,7 @@ export class RemoteCaller implements WebhookCaller {
     } catch (error) {
       part?.fail();
       if (!(error instanceof WebhookError)) throw error;
-      // Whoever sends many requests must not get past a webhook whose failures are ignored.
+      // A client that floods a webhook must not get past it if its failures are ignored.
       if (error.reason === 'busy') throw tooManyRequests(busyText(webhook, error), busyRetrySeconds);
       const { message, code = 503 } = error;
       throw new WebhookCallError(webhook, { why: `failed to call webhook: ${message}`, code, cause: error });

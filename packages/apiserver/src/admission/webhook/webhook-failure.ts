@@ -1,13 +1,12 @@
-// The errors of webhooks: a call that failed, which the failure policy may pass over, and a denial. Source: apiserver
-// util/webhook ErrCallingWebhook, plugin/webhook/errors ToStatusErr.
+// The errors of webhooks: a failed call, which the failure policy may ignore, and a denial.
 import { type Status, StatusError, type StatusReason } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { type DenialStatus, goQuote } from '@kapstan/api/internal';
 
-/** A call that brought no usable answer. */
+/** A call without a usable answer. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
-  /** For metrics: the code of the webhook's refusal, else 503; 400 for what was never sent. */
+  /** For metrics: the code of the webhook's refusal, otherwise 503; 400 for a call that was never sent. */
   readonly code: number;
 
   constructor(webhook: string, { why, code, cause }: { why: string; code: number; cause?: unknown }) {
@@ -32,7 +31,7 @@ export function denial(webhook: string, status: DenialStatus = {}): StatusError 
     message: why === '' ? `${by} without explanation` : `${by}: ${why}`,
     details,
     metadata,
-    // A word of the webhook's own is passed on as kube-apiserver does, but a denial is never a success.
+    // A status reason chosen by the webhook is passed on as in kube-apiserver, but a denial is never a success.
     status: status.status === '' || status.status === 'Success' ? undefined : (status.status as Status['status']),
   });
 }

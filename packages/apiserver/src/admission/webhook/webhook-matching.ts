@@ -1,4 +1,4 @@
-// WebhookMatching decides which webhooks a request goes to, and in which version of its kind. Used by
+// WebhookMatching decides to which webhooks a request goes, and in which version of its kind. Used by
 // mutating-webhooks.ts and validating-webhooks.ts. Source: plugin/webhook/generic ShouldCallHook.
 import type { Clock } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
@@ -18,7 +18,7 @@ export interface WebhookMatchingPorts {
   readonly conditions: ConditionMetrics;
 }
 
-/** A request as one webhook gets it. `definition`: the resource in whose version its objects are. */
+/** A request as one webhook gets it. `definition`: the resource that has the objects in that version. */
 export interface MatchedWebhook {
   readonly invocation: Invocation;
   readonly definition: ResourceDefinition | undefined;
@@ -33,7 +33,7 @@ export class WebhookMatching {
 
   /**
    * Returns undefined when the webhook is not for this request. Rejects with 403 when a condition fails, and with 404
-   * when the namespace that a selector asks about does not exist.
+   * when the namespace for a selector does not exist.
    */
   async match(
     webhook: AdmissionWebhook,
@@ -56,7 +56,7 @@ export class WebhookMatching {
     const beganMs = clock.monotonicNow();
     const result = await webhook.conditions?.match(invocation, { authorizer, clock, signal });
     const { operation } = attributes;
-    // The type of conditions has another word than that of calls.
+    // Metrics of conditions use another word for the type than metrics of calls.
     const type = called === 'admit' ? 'admit' : 'validate';
     const of = { name: webhook.name, kind: 'webhook', type, operation } as const;
     conditions.evaluated(of, clock.monotonicNow() - beganMs);

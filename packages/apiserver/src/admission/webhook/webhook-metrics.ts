@@ -1,11 +1,11 @@
-// WebhookMetrics counts calls of admission webhooks. Filled by the two plug-ins, shown by /metrics. Names and labels are
-// those of apiserver's pkg/admission/metrics.
+// WebhookMetrics counts calls of admission webhooks. Filled by the two plug-ins, shown by /metrics. Names and labels come from apiserver's
+// pkg/admission/metrics.
 import type { MetricFamily } from '@kapstan/api/internal';
 import { CountSeries, DurationSeries } from '../matching/metric-series.ts';
 
 export type WebhookType = 'admit' | 'validating';
 
-/** Which webhook was called for what. */
+/** Identifies the webhook and the kind of call. */
 export interface WebhookLabels {
   readonly name: string;
   readonly type: WebhookType;
@@ -24,7 +24,7 @@ export class WebhookMetrics {
   readonly #rejections = new CountSeries();
   readonly #failedOpen = new CountSeries();
 
-  /** `code`: 200 for an answer that allows, else that of the refusal; 0 for an error of this server. */
+  /** `code`: 200 for an answer that allows, or the code of the refusal; 0 for an error of this server. */
   called(
     of: WebhookLabels,
     {

@@ -16,7 +16,7 @@ const patchSchema: SchemaNode = {
   items: { type: 'object', goType: 'jsonpatch.Operation', additionalProperties: true },
 };
 
-/** Returns the operations. Throws WebhookCallError, which the failure policy may pass over. */
+/** Returns the operations. Throws WebhookCallError, which is ignored if the failure policy is Ignore. */
 export function* readWebhookPatch(webhook: string, base64: string): SlicedWork<readonly JsonPatchOperation[]> {
   try {
     const { value, repeats } = yield* readJsonText(Buffer.from(base64, 'base64').toString('utf8'));

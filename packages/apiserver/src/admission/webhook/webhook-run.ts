@@ -1,5 +1,5 @@
-// WebhookRun calls one webhook for one request and counts what came of it. The common part of mutating-webhooks.ts and
-// validating-webhooks.ts. Source: plugin/webhook dispatchers.
+// WebhookRun calls one webhook for one request and counts the outcome. It is the common part of mutating-webhooks.ts
+// and validating-webhooks.ts. Source: plugin/webhook dispatchers.
 import { type Clock, isStatusError } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import { type GroupVersionKind, goQuote } from '@kapstan/api/internal';
@@ -13,7 +13,7 @@ import { denial, WebhookCallError } from './webhook-failure.ts';
 import type { WebhookMatching } from './webhook-matching.ts';
 import type { WebhookMetrics, WebhookType } from './webhook-metrics.ts';
 
-/** What both plug-ins work with. */
+/** Ports that both plug-ins use. */
 export interface WebhookPorts {
   readonly mutating: WebhookSource;
   readonly validating: WebhookSource;
@@ -23,7 +23,7 @@ export interface WebhookPorts {
   /** Counts evaluations of match conditions. */
   readonly conditions: ConditionMetrics;
   readonly clock: Clock;
-  /** True for kinds about which no webhook is asked: a bad configuration must stay correctable. */
+  /** True for kinds about which no webhook is asked, because a bad configuration must stay correctable. */
   readonly isExempt: (kind: GroupVersionKind) => boolean;
 }
 
@@ -37,8 +37,8 @@ export class WebhookRun {
   }
 
   /**
-   * Calls the webhook, and `use` with an answer that allows. Rejects with a denial, with
-   * WebhookCallError for a call that failed and may be passed over, and with the errors of `use`.
+   * Calls the webhook, and `use` with an answer that allows. Rejects with a denial, with WebhookCallError for a failed
+   * call that may be ignored, and with the errors of `use`.
    */
   async call(
     webhook: AdmissionWebhook,
@@ -94,7 +94,7 @@ export class WebhookRun {
   }
 }
 
-/** A webhook said no, unlike an error of this server on the way. */
+/** A webhook refused the request, as opposed to an error of this server on the way. */
 class Denied extends Error {
   readonly status: ReturnType<typeof denial>;
 

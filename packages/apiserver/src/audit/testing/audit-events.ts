@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit-event.ts';
 import { AuditRecord } from '../audit-record.ts';
 
-/** Returns the least event, with more members. */
+/** Returns a minimal event with the given members added. */
 export function auditEvent(auditId: string, more: Partial<AuditEvent> = {}): AuditEvent {
   return {
     level: 'Metadata',

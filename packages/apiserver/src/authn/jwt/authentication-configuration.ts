@@ -1,6 +1,6 @@
-// AuthenticationConfiguration: the file of --authentication-config. It says whose JSON Web Tokens are accepted, how their
-// claims become users, and where anonymous requests are served. configuration-rules.ts checks it further. Source:
-// apiserver pkg/apis/apiserver (1.36).
+// AuthenticationConfiguration: the file of --authentication-config. It lists the issuers whose JSON Web Tokens are accepted, how their
+// claims become users, and the paths that serve anonymous requests. configuration-rules.ts checks it further. Source: apiserver
+// pkg/apis/apiserver (1.36).
 import {
   decodeConfiguration,
   fileSchema,
@@ -28,7 +28,7 @@ export interface AnonymousConfiguration {
   readonly conditions?: readonly { readonly path?: string | undefined }[] | undefined;
 }
 
-/** One issuer, and what is made of its tokens. */
+/** One issuer, and how its tokens become users. */
 export interface JwtConfiguration {
   readonly issuer?: IssuerConfiguration | undefined;
   readonly claimValidationRules?: readonly ClaimValidationRule[] | undefined;
@@ -39,7 +39,7 @@ export interface JwtConfiguration {
 export interface IssuerConfiguration {
   /** The claim "iss" of its tokens. */
   readonly url?: string | undefined;
-  /** Where its discovery document is. Default: below `url`. */
+  /** URL of its discovery document. Default: below `url`. */
   readonly discoveryURL?: string | undefined;
   /** PEM. Absent = the authorities of the system. */
   readonly certificateAuthority?: string | undefined;
@@ -124,7 +124,7 @@ const schema = fileSchema(`v1.${kind}`, {
   }),
 });
 
-/** Parses the file. Throws an Error that says what is wrong; unknown and repeated fields are refused. */
+/** Parses the file. Throws an Error that describes the fault; unknown and repeated fields are refused. */
 export function parseAuthenticationConfiguration(text: string): AuthenticationConfiguration {
   if (text === '') throw new Error('empty config data');
   return decodeConfiguration(text, { kinds, schema }) as AuthenticationConfiguration;

@@ -16,10 +16,10 @@ import {
   typeOf,
 } from '@kapstan/cel';
 
-/** What an expression sees: the variable "claims" or the variable "user". */
+/** The value that an expression sees: the variable "claims" or the variable "user". */
 export type ExpressionSubject = 'claims' | 'user';
 
-/** Why a text is no expression of its place, in kube-apiserver's words. */
+/** The reason why a text is not a valid expression at its place, in kube-apiserver's words. */
 export interface ExpressionFault {
   readonly fault: string;
   /** True = the text is an expression, of which no program can be made. */

@@ -1,6 +1,6 @@
-// The variables "claims" and "user" of expressions. Their names may be written with escapes (`a__dot__b`), and all numbers
-// of claims are doubles. A claim is turned into values when an expression asks for it. Source: oidc.go (newClaimsValue,
-// unescapeWrapper), apiserver pkg/cel/lazy.
+// The variables "claims" and "user" of expressions. Their names may be written with escapes (`a__dot__b`), and all numbers of claims are
+// doubles. A claim is converted when an expression first reads it. Source: oidc.go (newClaimsValue, unescapeWrapper), apiserver
+// pkg/cel/lazy.
 
 import { type AnyList, CelList, CelMapping, doubleValue, unescapeName } from '@kapstan/cel';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
@@ -37,7 +37,7 @@ class ClaimList extends CelList {
   }
 }
 
-/** An object inside a claim. A name that is no escape is looked up as it is. */
+/** An object inside a claim. A name that is not an escape is looked up unchanged. */
 class ClaimMap extends CelMapping {
   readonly #members: Claims;
   #size: number | undefined;
@@ -66,7 +66,7 @@ class ClaimMap extends CelMapping {
 class NamedValues extends CelMapping {
   readonly #members: Claims;
   #size: number | undefined;
-  /** Values that were asked for, so that a claim is turned into values once. */
+  /** Values that have been requested, so that each claim is converted once. */
   readonly #known = new Map<string, unknown>();
 
   constructor(members: Claims) {

@@ -15,18 +15,18 @@ interface Recorded {
 const fixture = new URL('../../../fixtures/authentication-configurations.json', import.meta.url);
 const { cases } = JSON.parse(readFileSync(fixture, 'utf8')) as { readonly cases: readonly Recorded[] };
 
-/** What we say in other words, or in another place. */
+/** Cases that we report in other words, or at another place. */
 const ours: ReadonlyMap<string, string> = new Map([
   [
     'another kind',
     'no kind "EncryptionConfiguration" is registered for version "apiserver.config.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"',
   ],
-  // kube-apiserver says this without the place at the start, and with it when the file changes.
+  // kube-apiserver reports this without the place at start-up, and with it when the file changes.
   [
     'url: disallowed',
     'invalid authentication configuration: jwt[0].issuer.url: Invalid value: "https://kubernetes.default.svc": URL must not overlap with disallowed issuers: [https://kubernetes.default.svc]',
   ],
-  // Said when the authenticator is made.
+  // This fault is reported only when the authenticator is made.
   ['egress: cluster', ''],
 ]);
 

@@ -1,5 +1,6 @@
 // The rules of an AuthenticationConfiguration, which also compile its expressions. Used at the start and when the file
-// changes, so it runs in slices. Source: apiserver pkg/apis/apiserver/validation, whose texts and paths these are.
+// changes, so it runs in slices. Source: apiserver pkg/apis/apiserver/validation, from which the texts and paths are
+// taken.
 import { X509Certificate } from 'node:crypto';
 import { dnsSubdomainErrors, type FieldError } from '@kapstan/api/errors';
 import { goQuote, type SlicedWork } from '@kapstan/api/internal';
@@ -37,14 +38,14 @@ export interface CompiledMappings {
 
 export interface CheckedConfiguration {
   readonly errors: readonly FieldError[];
-  /** In the order of the issuers. Complete only if there are no errors. */
+  /** Mappings in the order of the issuers. Complete only if there are no errors. */
   readonly mappings: readonly CompiledMappings[];
 }
 
-/** Most issuers of a configuration. */
+/** Maximum number of issuers in a configuration. */
 const maxIssuers = 64;
 
-/** Checks the configuration. `disallowedIssuers`: those whose tokens the server issues itself. */
+/** Checks the configuration. `disallowedIssuers`: issuers of the tokens that the server itself issues. */
 export function* checkAuthenticationConfiguration(
   { jwt = [], anonymous }: AuthenticationConfiguration,
   disallowedIssuers: readonly string[],
@@ -149,7 +150,7 @@ function checkAudiences(at: Field, { audiences = [], audienceMatchPolicy: policy
   }
 }
 
-/** Returns what is wrong with the authorities. Source: client-go cert.NewPoolFromBytes. */
+/** Returns the fault of the authorities. Source: client-go cert.NewPoolFromBytes. */
 function authorityFault(pem: string): string | undefined {
   if (pem === '') return undefined;
   const blocks = [...pem.matchAll(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g)];
@@ -166,7 +167,7 @@ function isCertificate(block: string): boolean {
   }
 }
 
-/** Compiles an expression, or reports why it is none. */
+/** Compiles an expression, or reports why it is invalid. */
 function* compiledAt(
   at: Field,
   text: string,
@@ -220,7 +221,7 @@ function* checkClaimCondition(
   if (made !== undefined) compiled.claimRules.push({ expression: made, message });
 }
 
-/** Compiles an expression that may stand in a list only once. */
+/** Compiles an expression that may occur in a list only once. */
 function* compiledOnce(
   at: Field,
   text: string,

@@ -5,7 +5,7 @@ import type { Claims } from '../token-claims.ts';
 import { readToken, TokenError } from './id-token.ts';
 import { IssuerVerifier, type VerifierOptions } from './issuer-verifier.ts';
 
-/** Most issuers of such claims that are known at a time; tokens of the main issuer name them. */
+/** Maximum number of issuers of such claims that are remembered; tokens of the main issuer name them. */
 const maxIssuers = 16;
 
 export type DistributedClaimsOptions = Omit<VerifierOptions, 'issuer' | 'discoveryUrl' | 'onFetchKeys'> & {
@@ -22,7 +22,10 @@ export class DistributedClaims {
     this.#options = options;
   }
 
-  /** Returns the claims with the one that is elsewhere, if the token says so. Rejects with TokenError. */
+  /**
+   * Returns the claims together with a claim that is kept elsewhere, if the token refers to one. Rejects with
+   * TokenError.
+   */
   async expand(claims: Claims): Promise<Claims> {
     const { claim } = this.#options;
     const source = sourceOf(claims, claim);
@@ -86,7 +89,7 @@ export class DistributedClaims {
     return verifier;
   }
 
-  /** Sources may name issuers that do not exist, which must not displace those that answer. */
+  /** Sources may name issuers that do not exist; these must not displace the ones that answer. */
   #forgetOne(): void {
     const all = [...this.#verifiers];
     const [issuer, verifier] = all.find(([, { failure }]) => failure !== undefined) ?? (all[0] as (typeof all)[0]);
@@ -100,7 +103,7 @@ interface ClaimSource {
   readonly accessToken: string;
 }
 
-/** Returns where the claim is; undefined when it is in the token, or nowhere. */
+/** Returns the place of the claim; undefined when it is in the token, or does not exist. */
 function sourceOf(claims: Claims, claim: string): ClaimSource | undefined {
   if (Object.hasOwn(claims, claim) || !Object.hasOwn(claims, '_claim_names')) return undefined;
   const { _claim_names: names, _claim_sources: sources } = claims;

@@ -4,12 +4,12 @@ import { formatTime } from '@kapstan/api';
 import { goQuote, isJsonObject } from '@kapstan/api/internal';
 import { type Claims, numberOf, unverifiedClaims } from '../token-claims.ts';
 
-/** Why a token is refused, in kube-apiserver's words. No message contains the token. */
+/** The reason for which a token is refused, in kube-apiserver's words. No message contains the token. */
 export class TokenError extends Error {
   override readonly name = 'TokenError';
 }
 
-/** A token whose signature nobody has checked. */
+/** A token whose signature has not been checked. */
 export interface UnverifiedToken {
   readonly text: string;
   /** The claim "iss". */
@@ -51,7 +51,7 @@ export interface TokenHeader {
   readonly kid: string;
 }
 
-/** Reads the header of a token. Throws TokenError for one that is none. */
+/** Reads the header of a token. Throws TokenError for a malformed one. */
 export function readHeader(text: string): TokenHeader {
   const encoded = text.slice(0, text.indexOf('.'));
   const header = isBase64Url(encoded) ? parsed(Buffer.from(encoded, 'base64url').toString('utf8')) : undefined;
@@ -109,10 +109,10 @@ export interface TokenExpectation {
   readonly nowMs: number;
 }
 
-/** Clocks may differ by this much when a token is not valid yet. */
+/** Tolerance for clocks that differ, when a token is not valid yet. */
 const notBeforeLeewayMs = 60_000;
 
-/** Checks the claims of a token whose signature is right. Throws TokenError. */
+/** Checks the claims of a token whose signature is valid. Throws TokenError. */
 export function checkClaims(claims: Claims, { issuer, audiences, nowMs }: TokenExpectation): void {
   const registered = registeredClaims(claims);
   const isGoogle = issuer === googleIssuer && registered.iss === googleIssuerWithoutScheme;
@@ -209,7 +209,7 @@ function numberFault(value: unknown): string {
   return `json: cannot unmarshal ${jsonTypeOf(value)} into Go value of type json.Number`;
 }
 
-/** Each claim that is elsewhere must have a source. */
+/** Each claim that is kept elsewhere must have a source. */
 function checkSources({ _claim_names: names = {}, _claim_sources: sources = {} }: Claims): void {
   if (names !== null && !isJsonObject(names)) throw fieldError(names, '_claim_names', 'map[string]string');
   if (sources !== null && !isJsonObject(sources)) {

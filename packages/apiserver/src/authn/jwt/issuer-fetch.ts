@@ -9,7 +9,7 @@ import { dialError } from '../../peer/dial-error.ts';
 import { readAnswer } from '../../peer/read-answer.ts';
 
 export interface IssuerFetchOptions {
-  /** PEM of the authorities to trust. "" = those of the system. */
+  /** PEM of the authorities to trust. "" = the system's authorities. */
   readonly certificateAuthority: string;
   readonly clock: Clock;
 }
@@ -46,7 +46,7 @@ export class IssuerFetch {
 
   /**
    * Rejects with an Error in the words of a Go client when there is no answer. An answer may have any code. An
-   * authorization of "" is none.
+   * authorization of "" is not sent.
    */
   async get(url: string, authorization: string = '', signal?: AbortSignal): Promise<FetchedDocument> {
     const stop = new AbortController();
@@ -90,7 +90,7 @@ export class IssuerFetch {
       const { location } = answer.headers;
       if (!redirectCodes.has(answer.code) || location === undefined) return answer;
       const next = new URL(location, url);
-      // A secret is for the host that it was given for.
+      // A secret is only for the host for which it was given.
       if (next.host !== url.host) headers = {};
       url = next;
     }
@@ -116,7 +116,7 @@ export class IssuerFetch {
   }
 }
 
-/** Parses the JSON of an answer. Throws an Error that says what it is instead. */
+/** Parses the JSON of an answer. For other content, throws an Error that names its type. */
 export function jsonOf({ body, headers }: FetchedDocument): unknown {
   try {
     return JSON.parse(body);
@@ -130,7 +130,10 @@ export function jsonOf({ body, headers }: FetchedDocument): unknown {
   }
 }
 
-/** Returns until when an answer may be kept, in milliseconds; `nowMs` when it does not say. Source: RFC 9111. */
+/**
+ * Returns the time until which an answer may be kept, in milliseconds; `nowMs` when the answer gives none. Source: RFC
+ * 9111.
+ */
 export function freshUntil({ headers }: FetchedDocument, nowMs: number): number {
   const directives = (headers['cache-control'] ?? '').toLowerCase().split(',');
   const named = new Map(

@@ -1,6 +1,6 @@
-// IssuerVerifier verifies tokens of one issuer. It asks the issuer where its keys are, again and again until it knows, so
-// that a server can start before its issuers. Used by jwt-authenticator.ts and distributed-claims.ts. Source: oidc.go
-// (New, asyncIDTokenVerifier), go-oidc oidc.go.
+// IssuerVerifier verifies tokens of one issuer. It asks the issuer for the address of its keys until it gets an answer, so that a server
+// can start before its issuers. Used by jwt-authenticator.ts and distributed-claims.ts. Source: oidc.go (New, asyncIDTokenVerifier),
+// go-oidc oidc.go.
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { goQuote, isJsonObject, messageOf } from '@kapstan/api/internal';
 import type { Claims } from '../token-claims.ts';
@@ -10,7 +10,7 @@ import { RemoteKeySet } from './remote-key-set.ts';
 
 export interface VerifierOptions {
   readonly issuer: string;
-  /** Where the discovery document is. "" = below the issuer. */
+  /** URL of the discovery document. "" = below the issuer. */
   readonly discoveryUrl: string;
   readonly audiences: readonly string[];
   /** Signing algorithms that are accepted. */
@@ -38,7 +38,7 @@ export class IssuerVerifier {
     this.#failure = new Error(`oidc: authenticator for issuer ${goQuote(options.issuer)} is not initialized`);
   }
 
-  /** Why tokens cannot be verified yet; undefined once they can. */
+  /** The reason why tokens cannot be verified yet; undefined once they can. */
   get failure(): Error | undefined {
     return this.#keys === undefined ? this.#failure : undefined;
   }
@@ -53,7 +53,9 @@ export class IssuerVerifier {
     return new Promise((resolve) => void this.#onReady.push(resolve));
   }
 
-  /** Rejects with TokenError unless the issuer signed the token, for one of the audiences and for now. */
+  /**
+   * Rejects with TokenError unless the issuer signed the token, it is for one of the audiences, and it is valid now.
+   */
   async verify(token: string, claims: Claims): Promise<void> {
     const { issuer, audiences, algorithms, clock } = this.#options;
     if (this.#keys === undefined) throw new TokenError('oidc: authenticator not initialized');

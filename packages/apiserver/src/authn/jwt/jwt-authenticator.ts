@@ -48,7 +48,7 @@ export class JwtAuthenticator {
     this.#mapping = new UserMapping(configuration, compiled);
   }
 
-  /** Why its tokens cannot be verified yet; undefined once they can. */
+  /** The reason why its tokens cannot be verified yet; undefined once they can. */
   get failure(): Error | undefined {
     return this.#verifier.failure;
   }

@@ -52,9 +52,9 @@ async function answer(authenticators: JwtAuthenticators, token: string): Promise
   return result.type === 'refused' ? result.error.replaceAll(/:\d{4,5}(?=[:/"])/g, ':PORT') : 'unknown';
 }
 
-/** Where we differ from kube-apiserver, and why. */
+/** Cases in which we differ from kube-apiserver, each with its reason. */
 const ours: ReadonlyMap<string, unknown> = new Map<string, unknown>([
-  // Its claims are no map for these operations, so that such rules always fail; inside a claim it looks up only the name.
+  // Its claims are not a map for these operations, so that such rules always fail; inside a claim it looks up only the name.
   ['rule: in', { name: 'jane', groups: [] }],
   ['rule: not in', { name: 'jane', groups: [] }],
   ['rule: in escaped', { name: 'jane', groups: [] }],
@@ -62,9 +62,9 @@ const ours: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['rule: size', { name: 'jane', groups: [] }],
   ['rule: claims.size', { name: 'jane', groups: [] }],
   ['rule: type of claims', { name: 'jane', groups: [] }],
-  // It cannot read lists that functions of texts make.
+  // Our implementation cannot read lists made by functions of texts.
   ['groups expression: split', { name: 'jane', groups: ['a', 'b'] }],
-  // Its decoder takes names of any case.
+  // kube-apiserver's decoder accepts names in any case.
   ['issuer case', 'unknown'],
   ['raw: bad header', 'oidc: verify token: oidc: malformed jwt: the header is no JSON object'],
   ['raw: no header', 'oidc: verify token: oidc: malformed jwt: the header is no JSON object'],
@@ -107,7 +107,7 @@ describe('tokens that kube-apiserver was shown', () => {
       if (configurationError !== undefined) return expect(opening).rejects.toThrow(configurationError);
       const expected = ours.get(name) ?? user ?? (error === '' ? 'unknown' : error);
       const got = await answer(await opening, await tokenOf(recorded));
-      // The present time is in one of the texts.
+      // One of the texts contains the present time.
       if (name === 'nbf future')
         return expect(got).toContain('before the nbf (not before) time: 2096-10-02 07:06:40 +0000 UTC');
       expect(got).toEqual(expected);
@@ -375,7 +375,7 @@ describe('an issuer', () => {
     }
     source = await signedToken(claims({ groups: ['a'] }), first);
     await untilAsync(async () => typeof (await answer(authenticators, token)) !== 'string');
-    // The issuers that are known are asked again; those that were forgotten are not.
+    // The remembered issuers are asked again; the forgotten ones are not.
     await until(() => clock.pendingTimers <= timers + 15);
     expect(await answer(authenticators, token)).toEqual({ name: 'jane', groups: ['a'] });
   }, 10_000);

@@ -22,7 +22,7 @@ const signingAlgorithms = [
 
 /** Options of {@link JwtAuthenticators}. */
 export interface JwtAuthenticatorsOptions {
-  /** Issuers whose tokens the server issues itself, which none may be. */
+  /** Issuers of the tokens that the server itself issues; none of the configured issuers may be one of them. */
   readonly disallowedIssuers: readonly string[];
   /** Audiences of this server, for all of which a token of an issuer is valid. */
   readonly apiAudiences: readonly string[];
@@ -34,7 +34,7 @@ export interface JwtAuthenticatorsOptions {
   readonly logger: Logger;
 }
 
-/** How long replaced authenticators still serve the requests that use them. */
+/** Time for which replaced authenticators still serve the requests that use them. */
 const retirementMs = 60_000;
 
 type Issuers = ReadonlyMap<string, JwtAuthenticator>;
@@ -80,7 +80,7 @@ export class JwtAuthenticators implements TokenAuthenticator {
     return accepted(issuer, token as UnverifiedToken, audiences);
   }
 
-  /** Why tokens of some issuers cannot be verified yet; undefined when all can. */
+  /** Returns the reason why tokens of some issuers cannot be verified yet; undefined when all can. */
   check(): Error | undefined {
     const texts = [...this.#issuers.values()].flatMap((issuer) => failureOf(issuer) ?? []);
     return texts.length === 0 ? undefined : new Error(aggregateTexts(texts));

@@ -1,5 +1,5 @@
-// JwtMetrics counts what authenticators of JSON Web Tokens do, under kube-apiserver's names. Issuers are shown as hashes,
-// because their URLs may name tenants. Source: plugin/pkg/authenticator/token/oidc/metrics.go.
+// JwtMetrics counts the work of authenticators of JSON Web Tokens, under kube-apiserver's names. Issuers are shown as hashes, because their
+// URLs may name tenants. Source: plugin/pkg/authenticator/token/oidc/metrics.go.
 import { createHash } from 'node:crypto';
 import type { Clock } from '@kapstan/api';
 import { DurationHistogram, gaugeFamily, histogramFamily, LabelSeries, type MetricFamily } from '@kapstan/api/internal';
@@ -7,7 +7,7 @@ import { DurationHistogram, gaugeFamily, histogramFamily, LabelSeries, type Metr
 const latencyBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const prefix = 'apiserver_authentication_jwt_authenticator_';
 
-/** What is known of the last fetches of an issuer's keys; times in seconds since 1970. */
+/** Facts about the last fetches of an issuer's keys; times in seconds since 1970. */
 interface KeyFetches {
   successSeconds?: number;
   failureSeconds?: number;

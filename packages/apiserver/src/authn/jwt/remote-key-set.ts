@@ -1,5 +1,5 @@
-// RemoteKeySet: the public keys of an issuer. Keys are fetched when a token needs one that is not known, all who wait
-// share one fetch, and fetches have a pause between them. It uses jose for signatures. Source: go-oidc jwks.go.
+// RemoteKeySet: the public keys of an issuer. Keys are fetched when a token needs an unknown one. Waiting requests
+// share one fetch, and there is a pause between fetches. It uses jose for signatures. Source: go-oidc jwks.go.
 import { createHash } from 'node:crypto';
 import type { Clock } from '@kapstan/api';
 import { isJsonObject, messageOf } from '@kapstan/api/internal';
@@ -17,7 +17,9 @@ export interface KeySetOptions {
 
 /** Keys are fetched again this long before they go stale. */
 const expiryDeltaMs = 30_000;
-/** Least time between the starts of two fetches, so that tokens with made-up key ids do not become a load for the issuer. */
+/**
+ * Minimum time between the starts of two fetches, so that tokens with made-up key ids do not become a load for the issuer.
+ */
 const fetchPauseMs = 1_000;
 
 interface PublicKey {
@@ -41,7 +43,7 @@ export class RemoteKeySet {
   /** Resolves when one of the keys signed the token. Rejects with TokenError otherwise. */
   async verify(token: string): Promise<void> {
     if (await this.#isSigned(token)) return;
-    // Keys that the issuer declared fresh are not fetched again, whatever a token asks for.
+    // Keys that the issuer declared fresh are not fetched again, whatever key a token names.
     if (this.#options.clock.now() + expiryDeltaMs < this.#freshUntilMs) throw notVerified();
     await this.#refresh();
     if (!(await this.#isSigned(token))) throw notVerified();
@@ -111,7 +113,7 @@ function keysOf(answer: Parameters<typeof jsonOf>[0]): readonly PublicKey[] {
   });
 }
 
-/** Takes over what a public key is made of. Its declared use and algorithm do not count, as in kube-apiserver. */
+/** Copies the numbers that form a public key. Its declared use and algorithm do not count, as in kube-apiserver. */
 function publicPart(key: unknown): JWK | undefined {
   if (!isJsonObject(key)) return undefined;
   const { kty, n, e, crv, x, y } = key;

@@ -1,5 +1,5 @@
-// UserMapping makes a user of the claims of a verified token, and checks both by the rules of the configuration. The
-// expressions of one token share turns of the event loop. Used by jwt-authenticator.ts. Source: oidc.go
+// UserMapping turns the claims of a verified token into a user, and checks both against the rules of the configuration.
+// The expressions of one token share turns of the event loop. Used by jwt-authenticator.ts. Source: oidc.go
 // (AuthenticateToken and what it calls).
 import { systemClock } from '@kapstan/api';
 import { TurnSlice } from '@kapstan/api/internal';
@@ -134,7 +134,7 @@ function read<T>(failed: string, work: () => T): T {
   }
 }
 
-/** Returns a text or a list of texts without the empty ones; null is an empty list. */
+/** Returns a text or a list of texts without the empty ones; null becomes an empty list. */
 function textsOf(value: unknown, failed: string): readonly string[] {
   if (value === null) return [];
   const items = typeof value === 'string' ? [value] : itemsOf(value);
@@ -149,7 +149,7 @@ function itemsOf(value: unknown): readonly unknown[] | undefined {
   return value instanceof CelList ? listItems(value) : undefined;
 }
 
-/** Evaluations after which the clock is read; small ones take some microseconds. */
+/** Number of evaluations after which the clock is read; small ones take some microseconds. */
 const perLook = 8;
 
 /** Evaluates expressions over one variable, one after the other, with pauses that they share. */

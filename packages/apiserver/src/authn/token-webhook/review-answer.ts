@@ -1,4 +1,4 @@
-// Reads the review of a token that a webhook answers, with the errors that kube-apiserver has for wrong ones. Used by
+// Reads the review of a token that a webhook answers, with kube-apiserver's errors for malformed ones. Used by
 // token-webhook.ts. Source: client-go rest.Result.Into.
 import { goQuote, isJsonObject, JsonSyntaxError, type SlicedWork } from '@kapstan/api/internal';
 import { listSchema, structSchema, textSchema, textsSchema } from '../../schema/configuration-file.ts';
@@ -8,7 +8,7 @@ import { decodeText, readJsonText } from '../../schema/json-reader.ts';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
 
-/** The kind of a review: its name is not this library's to know. */
+/** The kind of a review is passed in, because this library does not know its name. */
 export interface ReviewKind {
   readonly group: string;
   readonly version: 'v1' | 'v1beta1';
@@ -45,7 +45,7 @@ function schemaOf({ version, kind }: ReviewKind): SchemaNode {
   });
 }
 
-/** Returns what the webhook says. Throws an Error for everything that kube-apiserver takes for a failed call. */
+/** Returns the webhook's answer. Throws an Error for everything that kube-apiserver treats as a failed call. */
 export function* readReview(body: Uint8Array, expected: ReviewKind): SlicedWork<ReviewStatus> {
   try {
     const { value, repeats } = yield* readJsonText(decodeText(body));
@@ -66,13 +66,13 @@ export function* readReview(body: Uint8Array, expected: ReviewKind): SlicedWork<
 
 const unread = "couldn't get version/kind; json parse error:";
 
-/** What does not begin like an object of JSON is read as YAML, where a text is a string. */
+/** Text that does not begin like a JSON object is read as YAML, where plain text is a string. */
 function syntaxFault(body: Uint8Array, { message }: JsonSyntaxError): string {
   const isObject = decodeText(body).trimStart().startsWith('{');
   return isObject ? message : `json: cannot unmarshal string into Go value of type ${typeMeta}`;
 }
 
-/** Returns what is wrong with the kind that an answer names. An answer without one is taken for what was expected. */
+/** Returns the fault of the kind that an answer names. An answer without a kind is accepted as the expected one. */
 function kindFault(said: Readonly<Record<string, unknown>>, { group, version, kind }: ReviewKind): string | undefined {
   const { kind: saidKind = '', apiVersion: saidVersion = '' } = said;
   if (typeof saidKind !== 'string' || typeof saidVersion !== 'string') return undefined;

@@ -1,6 +1,5 @@
-// TokenCache keeps the answers of an authenticator that takes long, such as a webhook, and lets all who ask about one token
-// at the same time share one question. Tokens are not kept, only keyed hashes of them. Source: apiserver
-// pkg/authentication/token/cache.
+// TokenCache keeps the answers of an authenticator that takes long, such as a webhook, and lets simultaneous requests with one token share
+// one question. Tokens are not kept, only keyed hashes of them. Source: apiserver pkg/authentication/token/cache.
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '@kapstan/api';
 import { KeptAnswers } from '../../peer/kept-answers.ts';
@@ -11,9 +10,11 @@ import type { TokenCacheMetrics } from './token-cache-metrics.ts';
 /** Options of a {@link TokenCache}. Times are in milliseconds; 0 remembers nothing. */
 export interface TokenCacheOptions {
   readonly authenticator: TokenAuthenticator;
-  /** How long an accepted token counts, in milliseconds; never longer than it is valid. 0 = not at all. */
+  /** Time for which an accepted token counts, in milliseconds; never longer than it is valid. 0 = not at all. */
   readonly acceptedMs: number;
-  /** How long a token that the authenticator does not know stays unknown. 0 = not at all. Errors are never kept. */
+  /**
+   * Time for which a token that the authenticator does not know stays unknown. 0 = not at all. Errors are never kept.
+   */
   readonly unknownMs: number;
   readonly metrics: TokenCacheMetrics;
   readonly clock: Clock;
@@ -21,7 +22,7 @@ export interface TokenCacheOptions {
 
 const maxAnswers = 32_768;
 
-/** Remembers answers about tokens for a time, so that not each request asks again. */
+/** Remembers answers about tokens for some time, so that not every request asks again. */
 export class TokenCache implements TokenAuthenticator {
   readonly #options: TokenCacheOptions;
   readonly #secret = randomBytes(32);
@@ -59,7 +60,7 @@ export class TokenCache implements TokenAuthenticator {
     });
   }
 
-  /** Forgets all answers, also those to come, because the authenticator would now give others. */
+  /** Forgets all answers, including pending ones, because the authenticator would now give others. */
   clear(): void {
     this.#generation++;
     this.#asking.clear();

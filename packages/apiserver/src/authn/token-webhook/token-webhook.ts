@@ -1,5 +1,5 @@
-// TokenWebhook asks a webhook whose a bearer token is. The control plane wraps it in a TokenCache. Source: apiserver
-// plugin/pkg/authenticator/token/webhook, util/webhook (WithExponentialBackoff).
+// TokenWebhook asks a webhook for the user of a bearer token. The control plane wraps it in a TokenCache. Source:
+// apiserver plugin/pkg/authenticator/token/webhook, util/webhook (WithExponentialBackoff).
 import type { Clock, Logger } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
@@ -13,7 +13,7 @@ import { type ReviewKind, type ReviewStatus, readReview } from './review-answer.
 export interface TokenWebhookOptions {
   readonly target: WebhookTarget;
   readonly review: ReviewKind;
-  /** Audiences for which a token counts when the webhook names none. */
+  /** Audiences for which a token is valid when the webhook names none. */
   readonly apiAudiences: readonly string[];
   readonly pool: WebhookPool;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export interface TokenWebhookOptions {
 const timeoutMs = 30_000;
 const maxAnswerBytes = 1024 * 1024;
 
-/** Asks a webhook whose a token is, by TokenReview. */
+/** Asks a webhook for the user of a token, by TokenReview. */
 export class TokenWebhook implements TokenAuthenticator {
   readonly #options: TokenWebhookOptions;
 

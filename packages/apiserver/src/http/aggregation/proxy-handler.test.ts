@@ -1,4 +1,4 @@
-// Requests for a group version of another API server: what reaches it, what comes back, and what its faults do to others.
+// Tests requests for a group version of another API server: what reaches it, what comes back, and how its faults affect others.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { VirtualClock } from '@kapstan/api/testing';
@@ -241,7 +241,7 @@ describe('the answer', () => {
     stream.response.pause();
     await until(() => isFull);
     let before = -1;
-    // The sockets between take some megabytes, then the extension server has to wait.
+    // The sockets between them take some megabytes, then the extension server has to wait.
     while (before !== written) {
       before = written;
       for (let turns = 0; turns < 200; turns++) await new Promise((resolve) => setImmediate(resolve));

@@ -55,7 +55,7 @@ export async function serveRemote(request: ProxiedRequest, ports: ProxyPorts): P
     if (exchange.isUpgrade) await upgrade(request, address, ports);
     else await forward(request, address, ports);
   } catch (error) {
-    // Nothing can be said any more to a client that got part of an answer, or that has gone.
+    // No error can be sent to a client that got part of an answer, or that has gone.
     if (exchange.hasAnswered || exchange.signal.aborted) throw error;
     answerFailure(exchange, error);
   }
@@ -154,7 +154,7 @@ function spanAttributes(exchange: Exchange, { host, port }: ServiceAddress): Spa
   return { 'http.request.method': method, 'url.path': path, 'server.address': host, 'server.port': port };
 }
 
-/** Names the part in place of what the client said. */
+/** Sends the present span in place of the client's. */
 function traced(headers: HeaderList, span: Span): HeaderList {
   return [...headers.filter(([name]) => name.toLowerCase() !== 'traceparent'), ['Traceparent', span.traceParent]];
 }
@@ -166,12 +166,12 @@ function endWith(span: Span, answer: IncomingMessage): void {
   answer.once('close', () => span.end());
 }
 
-/** Returns the path and the query as they were read here, so that the server decides on what was authorized. */
+/** Returns the path and query as parsed here, so that the other server acts on exactly what was authorized. */
 function targetOf({ path, query }: Exchange): { readonly path: string; readonly query: string } {
   return { path: escapePath(path), query: formatQuery([...query]) };
 }
 
-/** Replaces everything that tells who asks by what this server knows. */
+/** Replaces all identity headers with this server's own knowledge of the user. */
 function ownHeaders({ exchange, user }: ProxiedRequest, passed: HeaderList, ports: ProxyPorts): HeaderList {
   const { identityHeaders: names } = ports;
   const kept = passed.filter(([name]) => {

@@ -24,8 +24,8 @@ export function objectJson(stored: StoredObject): Uint8Array {
 }
 
 /**
- * Encodes an item of a list of a built-in kind, which has neither kind nor apiVersion: the bytes after its opening
- * brace, so that they can be part of the object's own bytes.
+ * Encodes an item of a list of a built-in kind, which has neither kind nor apiVersion. Returns the bytes after its
+ * opening brace, which may be part of the object's own bytes.
  */
 export function listItemEncoding(definition: ResourceDefinition): ObjectEncoding {
   const apiVersion = formatApiVersion(definition);
@@ -65,8 +65,8 @@ export function metadataHead(version: MetadataVersion): string {
 }
 
 /**
- * Cuts the metadata out of the object's own bytes, without parsing or encoding, which is most of the work of a list of
- * metadata. Returns undefined when the bytes are not at hand.
+ * Cuts the metadata out of the object's own bytes, without the parsing and encoding that are most of the work of a
+ * metadata list. Returns undefined when the bytes are not at hand.
  */
 export function metadataBytes({ knownJson }: StoredObject): Uint8Array | undefined {
   const metadata = knownJson && jsonMember(knownJson, 'metadata');
@@ -129,7 +129,8 @@ function metadataFrameEncodings(version: MetadataVersion): Readonly<Record<Chang
 }
 
 /**
- * Returns the protobuf message of the object, without an envelope. `message` must always be that of the object's kind.
+ * Returns the protobuf message of the object, without an envelope. `message` must always be the message of the object's
+ * kind.
  */
 export function objectMessage(stored: StoredObject, message: Message): Uint8Array {
   return stored.encoded({ name: 'protobuf', encode: () => encodeMessage(message, stored.object) });

@@ -21,7 +21,7 @@ function storedConfigMap(index: number): Stored<UnstructuredObject> {
   return new Stored<UnstructuredObject>(`/registry/configmaps/default/${name}`, (index + 1) as Revision, object);
 }
 
-/** Makes a store whose 20 000 objects were never encoded: the worst case. */
+/** Makes a store whose 20,000 objects were never encoded: the worst case. */
 function largeStore(): Partial<ResourceStore> {
   const items = Array.from({ length: 20_000 }, (_, index) => storedConfigMap(index));
   return {
@@ -70,7 +70,7 @@ describe('a list of 20 000 objects', () => {
   ])('in %s is whole and does not hold up others for 50 ms', async (accept) => {
     let bytes: Buffer = Buffer.alloc(0);
     let blockedMs = Number.POSITIVE_INFINITY;
-    // The machine may be busy: one quiet run suffices, and a list that blocks would never have one.
+    // The machine may be busy, so one quiet run suffices. A list that blocks would never have one.
     for (let attempt = 0; attempt < 4 && blockedMs >= 50; attempt++) {
       server.catalog.install({ definition, store: largeStore() as ResourceStore });
       // The client runs in this process too, but only collects.

@@ -1,5 +1,5 @@
-// Sends a list: the kept bytes of its items are joined and streamed, in whatever form was asked for. One giant string
-// is never made, and the event loop gets a turn between pieces.
+// Sends a list: the kept bytes of its items are joined and streamed, in the requested form. One giant string is never
+// made, and the event loop gets a turn between pieces.
 
 import type { Clock } from '@kapstan/api';
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
@@ -41,7 +41,7 @@ interface ListShape {
   /** The text for a list without items. */
   readonly empty: '[]' | 'null';
   value(stored: StoredObject): unknown;
-  /** `opening`: the bytes before those that {@link ListShape.write} writes for each item. */
+  /** `opening`: the bytes before the bytes of each item that {@link ListShape.write} writes. */
   readonly opening: '{' | '';
   write(stored: StoredObject, push: (bytes: Uint8Array) => void): void;
 }
@@ -106,7 +106,7 @@ function objectShape(definition: ResourceDefinition, metadata: Record<string, un
   const type = { kind: definition.listKind, apiVersion: formatApiVersion(definition) };
   const base = { fields: { ...type, metadata }, itemsField: 'items', empty: '[]' } as const;
   if (definition.isCustom === true) {
-    // Lists of unstructured objects have an empty `continue` when there is no more.
+    // Lists of unstructured objects have an empty `continue` when there are no more items.
     const fields = { ...type, metadata: { continue: '', ...metadata } };
     return {
       ...base,
@@ -172,7 +172,7 @@ function jsonParts(shape: ListShape, form: OutputForm): ListParts {
   };
 }
 
-/** Gives the audit log the whole list at once; of one that is too large, only that it is. */
+/** Gives the audit log the whole list at once; for a list that is too large, only a note of that. */
 function recordList(audit: AuditTrail, shape: ListShape, list: StoredList<UnstructuredObject>): void {
   const head = `${stringifyJson(shape.fields).slice(0, -1)},"${shape.itemsField}":`;
   if (list.items.length === 0) return audit.respondJson(Buffer.from(`${head}${shape.empty}}`));

@@ -59,7 +59,7 @@ export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesOb
 function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>, answer: ObjectAnswer): unknown {
   const { definition, form } = answer;
   const target = form.target;
-  // A Status is never transformed: clients that asked for a Table of the deleted object get it too.
+  // A Status is never transformed, even for clients that requested a Table of the deleted object.
   if (target === undefined || object.kind === 'Status') return object;
   switch (target.kind) {
     case 'Table': {

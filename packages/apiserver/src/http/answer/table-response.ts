@@ -33,7 +33,7 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
   throw badRequest(`Unable to convert to Table as requested: ${why}`);
 }
 
-/** Returns everything of a Table but its rows. `columns: 'none'` is for later events of a watch. */
+/** Returns all parts of a Table except its rows. `columns: 'none'` is for later events of a watch. */
 export function tableFields(
   convertor: TableConvertor<UnstructuredObject>,
   metadata: Readonly<Record<string, unknown>>,
@@ -82,7 +82,7 @@ const rows = new WeakMap<TableConvertor<UnstructuredObject>, WeakMap<StoredObjec
  */
 const maxKeptLength = 2_048;
 
-/** Most objects are parsed for their first Table only: their cells are kept, and just the ages computed again. */
+/** Most objects are parsed for their first Table only: their cells are kept, and only ages are computed again. */
 function rowCellsOf(table: TableConvertor<UnstructuredObject>, stored: StoredObject): RowCells {
   let rowsOfTable = rows.get(table);
   if (rowsOfTable === undefined) {
@@ -134,8 +134,8 @@ export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'li
 }
 
 /**
- * Returns Go's type, such as "*core.ConfigMap" or "*apps.Deployment"; if two groups have the kind, the one named in
- * errors.
+ * Returns Go's type, such as "*core.ConfigMap" or "*apps.Deployment"; if two groups have the kind, the type that errors
+ * name.
  */
 function goTypeOf(definition: ResourceDefinition, kind: string, custom: boolean): string {
   if (custom) return kind === definition.listKind ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';

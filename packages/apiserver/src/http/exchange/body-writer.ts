@@ -47,7 +47,7 @@ export class BodyWriter {
     return this.#size >= pieceBytes || this.#slice.endsHere();
   }
 
-  /** Sends what has collected, waits for a slow peer and lets other work run. Returns false when the peer is gone. */
+  /** Sends the collected bytes, waits for a slow peer and lets other work run. Returns false when the peer is gone. */
   async breathe(): Promise<boolean> {
     if (this.#size > streamThresholdBytes) this.#flush();
     await this.#sink?.drained();
@@ -79,8 +79,8 @@ export class BodyWriter {
   }
 
   /**
-   * Joins the parts in a buffer that the sink has emptied: new buffers for a large list cost much to allocate and
-   * collect.
+   * Joins the parts in a buffer that the sink has emptied, because new buffers for a large list are expensive to
+   * allocate and collect.
    */
   #writeParts(sink: BodySink): void {
     const [first] = this.#parts;

@@ -1,4 +1,4 @@
-// Reads the options of delete and deletecollection, from the body if there is one, else from the query. Source:
+// Reads the options of delete and deletecollection, from the body if there is one, otherwise from the query. Source:
 // apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
 
 import { badRequest, type FieldError, invalid, invalidField } from '@kapstan/api/errors';
@@ -40,8 +40,8 @@ export function deleteOptionsFromQuery(query: URLSearchParams, gates: DeleteGate
 }
 
 /**
- * Reads the options from a decoded body. Throws 400 with Go's texts when it is no object, is of another kind or has
- * members of a wrong type, and 422 when the options are invalid.
+ * Reads the options from a decoded body. Throws 400 with Go's texts when it is not an object, is of another kind or has
+ * members of the wrong type, and 422 when the options are invalid.
  */
 export function* deleteOptionsFromBody(body: unknown, gates: DeleteGates): SlicedWork<ParsedDeleteOptions> {
   const decoded = yield* decodeBody(body);

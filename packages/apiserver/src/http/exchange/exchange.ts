@@ -18,7 +18,7 @@ import {
 } from './response-stream.ts';
 import { dropRest, endAndCut, isRestComing, isRestLong } from './unread-body.ts';
 
-/** The connection of a request that asked to go on in another protocol. */
+/** The connection of a request that asked to switch to another protocol. */
 export interface UpgradeOffer {
   readonly request: IncomingMessage;
   readonly socket: Socket;
@@ -30,7 +30,7 @@ export interface UpgradeOffer {
 
 /** Learns where a request is. */
 export interface RequestSteps {
-  /** Ends the step under way and begins the next. `userName` is told once it is known. */
+  /** Ends the step under way and begins the next. `userName` is passed once it is known. */
   enter(step: string, userName?: string): void;
 }
 
@@ -57,13 +57,13 @@ export class Exchange {
   audit: AuditTrail | undefined;
   /** The part of the trace that is under way; undefined where the request is not traced. */
   span: Span | undefined;
-  /** Records the steps of this request for people who look. Undefined = nobody does. */
+  /** Records the steps of this request for the inspector. Undefined = they are not recorded. */
   steps: RequestSteps | undefined;
   /** Audit annotations made before the trail began; the trail starts with them. */
   readonly earlyAnnotations: (readonly [key: string, value: string])[] = [];
   /** Warnings made before it is known which handler answers. */
   readonly earlyWarnings: string[] = [];
-  /** Names that metrics show for a path that is no resource. */
+  /** Names that metrics show for a path that is not a resource. */
   reportedResource: ReportedResource | undefined;
   /** The query as it was sent, for texts that quote it. */
   readonly rawQuery: string;
@@ -82,7 +82,9 @@ export class Exchange {
   #hasBegun = false;
   #beforeHead: (() => void) | undefined;
   #stream: ResponseStream | undefined;
-  /** True when the body was asked for and either has not arrived or was too large: nobody waits for the rest. */
+  /**
+   * True when the body was requested and either has not arrived or was too large, so that nobody waits for the rest.
+   */
   #isBodyOpen = false;
 
   constructor(request: NodeRequest, response: NodeResponse, { clock, upgrade }: ExchangePorts) {
@@ -112,7 +114,7 @@ export class Exchange {
     this.#abort.abort(reason);
   }
 
-  /** Status of the answer; 0 while there is none. */
+  /** Status code of the answer; 0 while there is none. */
   get status(): number {
     if (this.#isTakenOver) return 101;
     return this.#response.headersSent ? this.#response.statusCode : 0;
@@ -133,13 +135,14 @@ export class Exchange {
     return this.#isTakenOver || this.#hasBegun;
   }
 
-  /** True when the client asks for another protocol, so that {@link Exchange.takeOver} may be called. */
+  /** True when the client requests another protocol, so that {@link Exchange.takeOver} may be called. */
   get isUpgrade(): boolean {
     return this.#upgrade !== undefined;
   }
 
   /**
-   * Hands the connection to the caller; the exchange answers nothing any more. May be called once, before any answer.
+   * Hands the connection to the caller, after which the exchange answers nothing. May be called once, before any
+   * answer.
    */
   takeOver(): UpgradeOffer {
     const response = this.#response;
@@ -160,7 +163,7 @@ export class Exchange {
     return this.#upgrade;
   }
 
-  /** Length of the body that was read whole; undefined when none was. */
+  /** Length of the body that was read in full; undefined when none was. */
   get bodyBytes(): number | undefined {
     return this.#bodyBytes;
   }
@@ -235,8 +238,8 @@ export class Exchange {
   }
 
   /**
-   * Ends the connection after this answer and, on HTTP/2, after the answers under way beside it. Call it before the
-   * answer begins.
+   * Ends the connection after this answer and, on HTTP/2, after the other answers under way. Call it before the answer
+   * begins.
    */
   endConnection(): void {
     const response = this.#response;
@@ -265,8 +268,8 @@ export class Exchange {
   }
 
   /**
-   * Sends a whole answer. Does nothing after another whole answer, such as that of a deadline; cuts a stream that has
-   * begun.
+   * Sends a whole answer. Does nothing after another whole answer, such as the one of a deadline; cuts a stream that
+   * has begun.
    */
   send(status: number, body: Uint8Array): void {
     if (this.hasAnswered) return this.abortUnfinished();
@@ -311,7 +314,7 @@ export class Exchange {
   }
 
   /**
-   * Calls `end` when the answer is in the audit log, if that was asked for. A client that was told it is too late need
+   * Calls `end` when the answer is in the audit log, if that was requested. A client that was told it is too late need
    * not wait.
    */
   #whenRecorded(end: () => void): void {
@@ -358,7 +361,9 @@ export class Exchange {
   }
 }
 
-/** HTTP/1.1 gets all headers in one call: one that is set by itself is checked, stored and looked up again. */
+/**
+ * HTTP/1.1 gets all headers in one call, because each header set individually is checked, stored and looked up again.
+ */
 function writeHeaders(response: NodeResponse, status: number, headers: ReadonlyMap<string, string | string[]>): void {
   if ('stream' in response) {
     for (const [name, value] of headers) response.setHeader(name, value);

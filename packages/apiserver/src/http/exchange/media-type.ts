@@ -9,7 +9,7 @@ export interface MediaType {
 }
 
 export interface AcceptHeader {
-  /** The clauses, the most wanted first; equally wanted ones in the order given. */
+  /** The clauses, the most preferred first; equally preferred ones in the given order. */
   readonly media: readonly MediaType[];
   /** The types as they were sent, without parameters. */
   readonly types: readonly string[];
@@ -42,7 +42,7 @@ function parseClauses(header: string): readonly MediaType[] {
 }
 
 /**
- * Parses one media type with its parameters; undefined when there is none. Names are in lower case, values as written.
+ * Parses one media type with its parameters; undefined when there is none. Names are in lower case, values unchanged.
  */
 function parseMediaType(text: string): MediaType | undefined {
   const [full = '', ...rest] = text.split(';');
@@ -67,11 +67,11 @@ export function essenceOf(header: string): string {
 /** Matches a parameter: a name, and a word or a quoted text. */
 const parameterOf =
   /[\t-\r ]*;[\t-\r ]*([\w!#$%&'*+.^`{|}~-]+)[\t-\r ]*=[\t-\r ]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[^"\\\r\n]|\\[^\r\n])*)")/y;
-/** A backslash escapes only these characters; before any other it stands for itself. */
+/** A backslash escapes only these characters; before any other it is a plain backslash. */
 const escaped = /\\([()<>@,;:\\"/[\]?=])/g;
 
 /**
- * True when Go can read the parameters: none is given twice with different values; the last one may be missing. Source:
+ * True when Go can read the parameters: none occurs twice with different values; the last one may be missing. Source:
  * mime.ParseMediaType.
  */
 export function hasWellFormedParameters(header: string): boolean {

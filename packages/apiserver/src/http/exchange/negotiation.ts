@@ -12,7 +12,7 @@ const knownStreams: readonly string[] = wireFormats
   .map((format) => `${format.mediaType};stream=watch`);
 const collectionMediaTypes: readonly string[] = [...knownMediaTypes, ...knownStreams];
 
-/** The shape asked for by `as=…;g=meta.k8s.io;v=…`. */
+/** The shape requested by `as=…;g=meta.k8s.io;v=…`. */
 interface TransformTarget {
   readonly kind: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
   readonly version: 'v1' | 'v1beta1';
@@ -36,8 +36,8 @@ export interface ResourceForms {
   /** True for custom resources, which have no protobuf form. */
   readonly isCustom: boolean;
   /**
-   * True when a route declares what it produces and refuses other types before the handler runs. Custom resources have
-   * no routes.
+   * True when a route declares the types that it produces and refuses others before the handler runs. Custom resources
+   * have no routes.
    */
   readonly isRouted: boolean;
   readonly hasTable: boolean;
@@ -64,7 +64,7 @@ export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean)
   return form;
 }
 
-/** Chooses the form of errors, discovery, version and the like. Returns undefined when none fits. */
+/** Chooses the form of errors, discovery, version and similar documents. Returns undefined when none fits. */
 export function negotiatePlainOutput(request: OutputRequest): OutputForm | undefined {
   return negotiate(request, (media) => (media.parameters.has('as') ? 'refused' : undefined));
 }

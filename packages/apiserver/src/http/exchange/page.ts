@@ -4,7 +4,7 @@ import { abortSignalOf } from '@kapstan/api/internal';
 import type { Exchange } from './exchange.ts';
 import { requireProduced } from './negotiation.ts';
 
-/** What a {@link Page} is asked. */
+/** A request to a {@link Page}. */
 export interface PageRequest {
   /** Scheme and host by which the client names this server, for example "https://127.0.0.1:6443". */
   readonly origin: string;
@@ -13,7 +13,7 @@ export interface PageRequest {
   readonly signal: AbortSignal;
 }
 
-/** What a {@link Page} answers. */
+/** The answer of a {@link Page}. */
 export interface PageAnswer {
   readonly contentType: string;
   /** Default "no-cache, private". */
@@ -27,14 +27,14 @@ export interface PageAnswer {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
-/** A page of the server that is no resource, such as /metrics. */
+/** A page of the server that is not a resource, such as /metrics. */
 export interface Page {
   /** For example "/openid/v1/jwks". A path below /debug/ has no time limit. */
   readonly path: string;
   readonly method: 'GET' | 'POST' | 'any';
   /** False: the index of paths leaves the page out. Default true. */
   readonly isListed?: boolean;
-  /** Media type that Accept must allow; otherwise the page is refused with 406. Default: Accept is not looked at. */
+  /** Media type that Accept must allow; otherwise the page is refused with 406. Default: Accept is ignored. */
   readonly produces?: string;
   /** Returns the answer. Throws StatusError to refuse the request. */
   respond(request: PageRequest): PageAnswer | Promise<PageAnswer>;

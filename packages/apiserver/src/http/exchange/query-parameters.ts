@@ -18,7 +18,7 @@ export function decodeBoolean(text: string | null): boolean | undefined {
   return !(text.toLowerCase() === 'false' || text === '0');
 }
 
-/** Decodes a base-10 int64. Throws the 400 of strconv.ParseInt. Values beyond 2^53 are cut to it. */
+/** Decodes a base-10 int64. Throws the 400 of strconv.ParseInt. Values beyond 2^53 are limited to it. */
 export function decodeInteger(text: string | null): number | undefined {
   if (text === null) return undefined;
   if (!/^[+-]?[0-9]+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);

@@ -3,7 +3,7 @@ import { badRequest, requestEntityTooLarge } from '@kapstan/api/errors';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { NodeRequest } from './response-stream.ts';
 
-// Made once, because every request ends with it and its stack trace would say nothing.
+// This error is made once, because every request ends with it and its stack trace would say nothing.
 export const connectionClosed: Error = new Error('the connection was closed');
 
 export function tooLarge(limitBytes: number): Error {
@@ -12,15 +12,16 @@ export function tooLarge(limitBytes: number): Error {
 
 /**
  * Resolves at the end of the body. It listens to events, because an async iterator per request costs several times as
- * much. The signal ends it too: a peer that sends a byte a minute must not hold a place among the requests.
+ * much. The signal ends the wait too, because a peer that sends a byte a minute must not hold a place among the
+ * requests.
  */
 export function readAll(request: NodeRequest, limitBytes: number, signal: CallSignal): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   return new Promise((resolve, reject) => {
     let isOver = false;
-    // Every request closes in the end. The error, whose trace costs as much as the parsing, is made only for those not
-    // yet read.
+    // Every request closes in the end. The error is made only for bodies not yet read, because its trace costs as much
+    // as the parsing.
     const fail = (error: Error): void => {
       if (!isOver) reject(badRequest(`error reading the request body: ${error.message}`));
       isOver = true;

@@ -60,7 +60,7 @@ describe('parseRequestInfo', () => {
 });
 
 it('reads a path of a million slashes in one go', () => {
-  // Code that looks at each run from each of its places would take minutes.
+  // Code that scans a run again from each of its positions would take minutes.
   const path = `/a${'/'.repeat(1_000_000)}b`;
   expect(parse('GET', path)).toMatchObject({ type: 'path', path });
 });

@@ -1,4 +1,4 @@
-// RequestInfo says what a URL asks for, before anyone checks that it exists. Read by authorisation, limits and the
+// RequestInfo describes the target of a URL, before its existence is checked. Read by authorisation, limits and the
 // router. Source: apiserver pkg/endpoints/request/requestinfo.go (1.36).
 
 import { type FieldSelector, parseFieldSelector } from '@kapstan/api';
@@ -21,7 +21,7 @@ export interface ResourceRequest {
   readonly path: string;
   readonly group: string;
   readonly version: string;
-  /** For a request about a namespace itself, that namespace's name. */
+  /** For a request about a Namespace itself, its own name. */
   readonly namespace: string;
   readonly resource: string;
   /** The name from the path. For lists and watches also from a field selector `metadata.name=…`. */
@@ -136,7 +136,7 @@ function tryParse(text: string): FieldSelector | undefined {
 }
 
 /**
- * Cuts slashes at both ends. It goes by index, because a pattern for the end tries every run of slashes within the
+ * Cuts slashes at both ends. It goes by index, because a pattern for the end would try every run of slashes within the
  * path.
  */
 export function trimSlashes(path: string): string {
@@ -147,7 +147,7 @@ export function trimSlashes(path: string): string {
 }
 
 /** Its pages are answered at once, unlike others below /debug/. */
-/** The live stream of the inspector lasts as long as somebody looks. */
+/** The live stream of the inspector lasts as long as somebody watches it. */
 const inspectorStream = '/inspect/v1/live';
 const flowControlPath = '/debug/api_priority_and_fairness/';
 

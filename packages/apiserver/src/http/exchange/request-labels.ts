@@ -18,14 +18,19 @@ export type RequestScope = '' | 'cluster' | 'namespace' | 'resource';
 const knownVerbs = new Set(['GET', 'LIST', 'WATCH', 'POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'CONNECT']);
 const connecting = new Set(['log', 'exec', 'portforward', 'attach', 'proxy']);
 
-/** Returns the scope by the name in the path alone: a list that selects one name has the scope of its namespace. */
+/**
+ * Returns the scope according to the name in the path only: a list that selects one name has the scope of its
+ * namespace.
+ */
 export function scopeOf(info: RequestInfo): RequestScope {
   if (info.type === 'path') return '';
   if ((info.parts[1] ?? '') !== '' || info.verb === 'create') return 'resource';
   return info.namespace === '' ? 'cluster' : 'namespace';
 }
 
-/** Returns the scope of what a list or watch selects, by its path and its fields. Source: CleanListScope. */
+/**
+ * Returns the scope of the objects that a list or watch selects, by its path and its fields. Source: CleanListScope.
+ */
 export function selectedScopeOf(info: ResourceRequest, fieldSelector: string = ''): RequestScope {
   const fields = parseFieldSelector(fieldSelector);
   if (info.name !== '' || fields.exactValue('metadata.name') !== undefined) return 'resource';
@@ -33,7 +38,7 @@ export function selectedScopeOf(info: ResourceRequest, fieldSelector: string = '
   return 'cluster';
 }
 
-/** Returns the method, or a word of its own for lists, watches, applies and proxies; "other" for unknown methods. */
+/** Returns the method, or a special word for lists, watches, applies and proxies; "other" for unknown methods. */
 export function verbOf(request: LabelledRequest, info: RequestInfo): string {
   const verb = methodVerb(request, info);
   return knownVerbs.has(verb) ? verb : 'other';

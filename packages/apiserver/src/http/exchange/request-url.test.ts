@@ -6,7 +6,7 @@ describe('the URL of a request', () => {
     ['/api', '/api', []],
     ['/api?', '/api', []],
     ['/a%2Fb%20c?x=1', '/a/b c', [['x', '1']]],
-    // Bytes that are no UTF-8 differ from every valid text.
+    // Bytes that are not UTF-8 differ from every valid text.
     ['/%ff', '/\udcff', []],
     ['/a%c3%28%c3%a4', '/a\udcc3(ä', []],
     ['/%ed%a0%80%f0%9f%98%80', '/\udced\udca0\udc80😀', []],

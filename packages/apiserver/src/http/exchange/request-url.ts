@@ -1,4 +1,4 @@
-// Reads the URL of a request as Go's net/url does, so that handlers see what kube-apiserver's would. Used by
+// Reads the URL of a request as Go's net/url does, so that handlers see the same as kube-apiserver's. Used by
 // exchange.ts and http-server.ts.
 
 import { escapeByte } from '@kapstan/api/internal';
@@ -42,7 +42,7 @@ function readableParts(query: string): string {
   return parts.join('&');
 }
 
-/** Bytes that are no UTF-8 are kept, as in Go: no object has such a name, and the answer can quote it. */
+/** Bytes that are not UTF-8 are kept, as in Go: no object has such a name, and the answer can quote it. */
 function decodePath(path: string): string {
   if (!path.includes('%')) return path;
   try {
@@ -54,7 +54,7 @@ function decodePath(path: string): string {
 }
 
 const escapes = /(?:%[0-9a-f]{2})+/gi;
-/** Matches one character of UTF-8 beyond ASCII, or one byte that begins none. */
+/** Matches one UTF-8 character beyond ASCII, or one byte that begins none. */
 const characters =
   /[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}|[\x80-\xff]/g;
 

@@ -6,7 +6,7 @@ import { NodeResponseStream, type ResponseStream } from './response-stream.ts';
 
 const bytes = (value: string): Uint8Array => Buffer.from(value);
 
-/** Returns what a client receives for one request: head and body as sent. */
+/** Returns the bytes that a client receives for one request: head and body as sent. */
 async function answerOf(version: string, answer: (stream: ResponseStream, response: ServerResponse) => void) {
   const server = createServer((_request, response) => answer(new NodeResponseStream(response), response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -14,7 +14,7 @@ export interface ResponseStream {
    */
   write(bytes: Uint8Array, onTaken?: () => void): boolean;
   /**
-   * Does what {@link ResponseStream.write} does, for frames that many readers get. They go out in one write when the
+   * Does what {@link ResponseStream.write} does, for frames that many readers get. They are sent in one write when the
    * reader sees no difference. Use only one of the two methods on a stream.
    */
   writeShared(frames: readonly Uint8Array[]): boolean;
@@ -57,7 +57,7 @@ export class NodeResponseStream implements ResponseStream {
       this.#isClosed = true;
     };
     this.#sink.once('close', close);
-    // "close" reports a peer that resets the stream; without a listener for the error it would end the process.
+    // "close" reports a peer that resets the stream; without an error listener it would end the process.
     this.#sink.on('error', close);
   }
 
@@ -133,8 +133,8 @@ function lengthOf(frames: readonly Uint8Array[]): number {
 }
 
 /**
- * Writes the frames as one HTTP/1.1 chunk. Bytes go as they are where there are no chunks: to HTTP/1.0 clients and
- * before the head is made.
+ * Writes the frames as one HTTP/1.1 chunk. Where there are no chunks the bytes are written unchanged: to HTTP/1.0
+ * clients and before the head is made.
  */
 function writeChunk(response: ServerResponse, frames: readonly Uint8Array[]): boolean {
   if (!response.chunkedEncoding) return response.write(joined(frames));

@@ -1,7 +1,7 @@
-// SharedFrames joins several frames once for all streams that write the same ones. It stands between the frames of
+// SharedFrames joins several frames once for all streams that write the same frames. It sits between the frames of
 // watch-frames.ts and the streams of response-stream.ts.
 
-/** Keeps a result for as long as its first frame lives. If several begin with the same frame, only the last is kept. */
+/** Keeps a result for the lifetime of its first frame. If several begin with the same frame, only the last is kept. */
 export class SharedFrames {
   readonly #make: (frames: readonly Uint8Array[]) => Uint8Array;
   readonly #made = new WeakMap<Uint8Array, { readonly frames: readonly Uint8Array[]; readonly bytes: Uint8Array }>();
@@ -10,7 +10,7 @@ export class SharedFrames {
     this.#make = make;
   }
 
-  /** Returns the result for at least one frame. It is shared, so do not write into it. */
+  /** Returns the frames as one; at least one must be given. The result is shared, so do not write into it. */
   of(frames: readonly Uint8Array[]): Uint8Array {
     const first = frames[0] as Uint8Array;
     const known = this.#made.get(first);

@@ -8,8 +8,8 @@ import type { Exchange } from './exchange.ts';
 import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
 
 /**
- * Returns the Status that clients see for a failure. An error that is no StatusError becomes a 500 with its message and
- * no reason.
+ * Returns the Status that clients see for a failure. An error that is not a StatusError becomes a 500 with its message
+ * and no reason.
  */
 export function statusOf(error: unknown): Status {
   // A StatusError without a code counts as a server error. Source: ErrorToAPIStatus.
@@ -23,14 +23,14 @@ export function deletedStatus(details: StatusDetails): Omit<Status, 'code'> {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }
 
-/** Returns the Status as it is sent: empty members are left out. */
+/** Returns the Status in the sent form, without empty members. */
 export function wireStatus(status: Omit<Status, 'code'> & { readonly code?: number }): Record<string, unknown> {
   const { reason, ...rest } = status;
   // Spreading keeps the order of the members, which is kube-apiserver's.
   return reason === undefined || reason === '' ? rest : { ...status };
 }
 
-/** Answers with a failure, in the form asked for, or in JSON if there is no such form. */
+/** Answers with a failure in the requested form, or in JSON if there is no such form. */
 export function sendError(exchange: Exchange, error: unknown): void {
   const status = statusOf(error);
   if (status.details?.retryAfterSeconds !== undefined && status.details.retryAfterSeconds > 0) {
@@ -39,7 +39,7 @@ export function sendError(exchange: Exchange, error: unknown): void {
   sendValue(exchange, status.code, wireStatus(status));
 }
 
-/** Answers with any object, in the form asked for; JSON when none fits. */
+/** Answers with any object in the requested form; JSON when none fits. */
 export function sendValue(exchange: Exchange, code: number, value: unknown): void {
   exchange.audit?.respond(value);
   const form = negotiatePlainOutput(outputRequestOf(exchange));

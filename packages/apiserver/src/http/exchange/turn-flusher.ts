@@ -2,7 +2,7 @@
 // one write. One call of the next turn serves all sockets.
 import { onNextTurn } from '@kapstan/api/internal';
 
-/** Encrypting and writing one event takes some 40 us per socket, so this many take a few milliseconds. */
+/** Encrypting and writing one event takes about 40 us per socket, so this many take a few milliseconds. */
 const flushesPerTurn = 64;
 
 export interface Flushable {

@@ -1,5 +1,5 @@
-// Handles the part of a request's body that is unread when its answer goes out: a short rest is dropped, a long one is
-// cut off with the connection. Used by exchange.ts. Source: net/http of Go (maxPostHandlerReadBytes, closeAfterReply,
+// Handles the part of a request's body that is unread when its answer is sent: a short rest is read and dropped, a long
+// one ends with the connection. Used by exchange.ts. Source: net/http of Go (maxPostHandlerReadBytes, closeAfterReply,
 // rstAvoidanceDelay).
 import { constants } from 'node:http2';
 import type { Clock } from '@kapstan/api';
@@ -7,7 +7,10 @@ import type { NodeRequest, NodeResponse } from './response-stream.ts';
 
 /** A longer rest is not worth reading merely to keep the connection. */
 const maxDroppedBytes = 256 * 1024;
-/** Time for a peer that still sends to read its answer: closing a connection with unread bytes would lose it. */
+/**
+ * Time for a peer that is still sending to read its answer: closing a connection with unread bytes would lose the
+ * answer.
+ */
 const lingerMs = 500;
 
 /** True when the body has not arrived whole and is too long to wait for. */
@@ -37,8 +40,8 @@ export function dropRest(request: NodeRequest): void {
 }
 
 /**
- * Sends the last of an answer whose head says that the connection ends. HTTP/1.1: closes the connection when the body
- * has ended or after a moment. HTTP/2: closes only the stream (RFC 9113 §8.1: NO_ERROR).
+ * Sends the last part of an answer whose head says that the connection ends. HTTP/1.1: closes the connection when the
+ * body has ended or after a moment. HTTP/2: closes only the stream (RFC 9113 §8.1: NO_ERROR).
  */
 export function endAndCut(
   request: NodeRequest,
@@ -47,8 +50,8 @@ export function endAndCut(
 ): void {
   if ('stream' in response) {
     const { stream } = response;
-    // The stream is reset only later: a reset overtakes the end of the answer, which then looks broken. Flow control
-    // stops the rest.
+    // The stream is reset only later, because a reset overtakes the end of the answer, which then looks broken. Flow
+    // control stops the rest.
     const cancel = clock.setBackgroundTimer(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs);
     stream.once('close', cancel);
     response.end(body ?? '');

@@ -31,7 +31,7 @@ export class WarningRecorder {
   }
 }
 
-/** Control characters become spaces; UTF-8 goes out as it is. Source: apimachinery net.NewWarningHeader. */
+/** Control characters become spaces; UTF-8 is sent unchanged. Source: apimachinery net.NewWarningHeader. */
 function warningHeader(text: string): string {
   const quoted = text.replace(/\p{Cc}/gu, ' ').replace(/["\\]/g, '\\$&');
   return Buffer.from(`299 - "${quoted}"`, 'utf8').toString('latin1');

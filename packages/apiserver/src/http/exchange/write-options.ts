@@ -10,16 +10,16 @@ import { decodeBoolean } from './query-parameters.ts';
 
 export interface WriteOptions {
   readonly dryRun: boolean;
-  /** The field manager asked for; "" = none. */
+  /** The requested field manager; "" = none. */
   readonly fieldManager: string;
   readonly fieldValidation: RequestContext['fieldValidation'];
   /** Apply only: take over fields from other managers. */
   readonly force: boolean;
-  /** What the client asked for. Absent = nothing. */
+  /** The client's intent. Absent = none. */
   readonly intent?: WriteIntent;
 }
 
-/** Parses the options. Throws 422 with every error. `patch` says which rules for patches apply. */
+/** Parses the options. Throws 422 with every error. `patch` selects the rules for patches. */
 export function parseWriteOptions(
   query: URLSearchParams,
   kind: WriteKind,
@@ -39,7 +39,7 @@ export function parseWriteOptions(
   };
 }
 
-/** Returns who owns the written fields: the manager asked for, or the client's name up to the first slash. */
+/** Returns the owner of the written fields: the requested manager, or the client's name up to the first slash. */
 export function managerOrUserAgent(fieldManager: string, userAgent: string | undefined): string {
   if (fieldManager !== '') return fieldManager;
   const prefix = (userAgent ?? '').split('/')[0] ?? '';

@@ -255,7 +255,7 @@ describe('documents of discovery, version and OpenAPI', () => {
   const only =
     'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
 
-  // Recorded: the router refuses documents with routes of their own, the aggregator refuses its own.
+  // Recorded behaviour: the router refuses documents with their own routes, the aggregator refuses its own.
   it.each([
     ['/api', all, {}],
     ['/api/v1', all, {}],

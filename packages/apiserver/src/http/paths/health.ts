@@ -20,14 +20,17 @@ export interface HealthCheck {
 
 export interface HealthEndpointsOptions {
   readonly checks: readonly HealthCheck[];
-  /** How long a start may last, from now, in milliseconds. 0 = no time. Source: delayedHealthCheck. */
+  /** Maximum duration of the start, from now, in milliseconds. 0 = no time. Source: delayedHealthCheck. */
   readonly livezGraceMs: number;
   readonly clock: Clock;
 }
 
 const endpoints = ['healthz', 'livez', 'readyz'] as const;
 type Endpoint = (typeof endpoints)[number];
-/** Any server that answers passes these. `log` would find a log that hangs, but such a log hangs the server too. */
+/**
+ * Any server that answers passes these checks. `log` would detect a log that hangs, but such a log hangs the server
+ * too.
+ */
 const always: readonly HealthCheck[] = ['ping', 'log'].map((name) => ({ name, check: () => undefined }));
 
 export class HealthEndpoints {
@@ -51,7 +54,7 @@ export class HealthEndpoints {
     ]);
   }
 
-  /** Returns false when the path is not one of these. Any method is accepted. */
+  /** Returns false when the path is not one of the health checks. Any method is accepted. */
   async serve(exchange: Exchange): Promise<boolean> {
     const [, name = '', ...rest] = exchange.path.split('/');
     const endpoint = endpoints.find((candidate) => candidate === name);

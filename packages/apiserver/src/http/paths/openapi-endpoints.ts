@@ -13,13 +13,13 @@ const root = '/openapi/v3';
 const yearMs = 365 * 86_400_000;
 
 interface DocumentType {
-  /** What Accept names behind "application/". */
+  /** The type that Accept names after "application/". */
   readonly accepted: string;
   readonly contentType: string;
   readonly form: 'json' | 'protobuf';
 }
 
-/** The first that fits is taken. Old clients write the type with an "@". */
+/** The first type that fits is used. Old clients write the type with an "@". */
 function documentTypes(version: 'v2' | 'v3'): readonly DocumentType[] {
   const packed = `com.github.proto-openapi.spec.${version}.v1.0+protobuf`;
   const contentType = `application/${packed}`;
@@ -32,7 +32,7 @@ function documentTypes(version: 'v2' | 'v3'): readonly DocumentType[] {
 const swaggerTypes = documentTypes('v2');
 const openApiTypes = documentTypes('v3');
 
-/** Undefined when none of them is accepted. */
+/** Returns undefined when none of the types is accepted. */
 function wantedType(exchange: Exchange, types: readonly DocumentType[]): DocumentType | undefined {
   const accepted = parseAccept(exchange.header('accept') || '*/*').media;
   return accepted.flatMap(({ type, subtype }) =>
@@ -52,7 +52,7 @@ export async function serveSwagger(exchange: Exchange, documents: SwaggerDocumen
   await sendBytes(exchange, { contentType: wanted.contentType, bytes: document.bytes, clock });
 }
 
-/** False when the path is none of OpenAPI v3's. */
+/** Returns false when the path does not belong to OpenAPI v3. */
 export async function serveOpenApi(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<boolean> {
   const { path } = exchange;
   if (path !== root && !path.startsWith(`${root}/`)) return false;
@@ -61,10 +61,7 @@ export async function serveOpenApi(exchange: Exchange, documents: OpenApiDocumen
   return true;
 }
 
-/**
- * Answers every Accept header alike. The aggregator sets no content type, so Go guesses this one. Source:
- * openapiv3/aggregator.
- */
+/** Gives the same answer for every Accept header. The aggregator sets no content type, so Go guesses this one. */
 function serveIndex(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<void> {
   const bytes = Buffer.from(stringifyJson(documents.index()));
   return sendBytes(exchange, { contentType: 'text/plain; charset=utf-8', bytes, clock });
@@ -91,7 +88,7 @@ async function serveDocument(exchange: Exchange, documents: OpenApiDocuments, cl
   await sendBytes(exchange, { contentType, bytes: document.bytes, clock });
 }
 
-/** Names the document, and says whether the client has it. Source: net/http checkIfNoneMatch. */
+/** Names the document, and reports whether the client has it. Source: net/http checkIfNoneMatch. */
 function isKnown(exchange: Exchange, hash: string): boolean {
   const etag = `"${hash}"`;
   exchange.setHeader('ETag', etag);
@@ -105,7 +102,7 @@ interface Body {
   readonly clock: Clock;
 }
 
-/** TLS encrypts what is written at once in one turn, and documents have up to a hundred megabytes. */
+/** TLS encrypts the bytes of one write in one turn, and documents can have a hundred megabytes. */
 const pieceBytes = 256 * 1024;
 
 async function sendBytes(exchange: Exchange, { contentType, bytes, clock }: Body): Promise<void> {

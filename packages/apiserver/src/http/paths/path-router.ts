@@ -97,7 +97,7 @@ export class PathRouter {
     if (await this.#health.serve(exchange)) return;
     if (await serveOpenApi(exchange, this.#openApi, this.#clock)) return;
     if (/^\/version\/+$/.test(path)) return serveVersion(exchange);
-    // go-restful answers below a route that it serves.
+    // As in go-restful, paths below a served route get an answer of their own.
     if (path.startsWith('/version/')) throw resourceNotFound();
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
     sendPageNotFound(exchange);
@@ -174,7 +174,7 @@ function serveVersion(exchange: Exchange): void {
   serveRoute(exchange, versionInfo, [jsonFormat.mediaType]);
 }
 
-/** Serves a document that has a route of its own: for GET, in the types that the route produces. */
+/** Serves a document that has its own route: for GET, in the types that the route produces. */
 function serveRoute(exchange: Exchange, document: unknown, produced: readonly string[]): void {
   if (exchange.method !== 'GET') throw methodNotAllowed();
   requireProduced(exchange.header('accept') ?? '', produced);
@@ -184,7 +184,7 @@ function serveRoute(exchange: Exchange, document: unknown, produced: readonly st
 }
 
 /**
- * Serves documents that come whatever the method: those of the aggregator and of custom resources. Source:
+ * Serves documents for which the method does not matter: those of the aggregator and of custom resources. Source:
  * kube-aggregator apisHandler, apiGroupHandler; apiextensions versionDiscoveryHandler.
  */
 function serveDocument(exchange: Exchange, document: unknown): void {

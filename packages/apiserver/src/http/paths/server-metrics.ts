@@ -137,7 +137,7 @@ export class ServerMetrics {
 
   /** Sends metrics that another part has rendered. */
   serveText(exchange: Exchange, text: string): void {
-    // Names are those of the old form; Prometheus asks for no other. Source: promhttp.
+    // The names have the old form, because Prometheus requests no other. Source: promhttp.
     exchange.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores');
     exchange.send(200, Buffer.from(text));
   }

@@ -16,7 +16,7 @@ export interface StatuszOptions {
 const apiFolders = new Set(['/apis', '/api', '/openid', '/openapi', '/.well-known']);
 
 export function statuszPage({ clock, random, paths }: StatuszOptions): StructuredPage {
-  // As Go does, the start of the process counts in whole seconds.
+  // As in Go, the start time of the process is in whole seconds.
   const startMs = Math.floor((clock.now() - process.uptime() * 1000) / 1000) * 1000;
   const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.now() - startMs) / 1000));
   const { goVersion, major, minor, emulationMajor, emulationMinor, gitVersion } = versionInfo;
@@ -48,7 +48,7 @@ export function statuszPage({ clock, random, paths }: StatuszOptions): Structure
   };
 }
 
-/** Returns the first segments of the paths, without those of the API. */
+/** Returns the first segments of the paths, except those of the API. */
 function foldersOf(paths: readonly string[]): string[] {
   const folders = paths.map((path) => `/${path.split('/')[1] ?? ''}`);
   return [...new Set(folders)].filter((folder) => folder !== '/' && !apiFolders.has(folder)).sort();

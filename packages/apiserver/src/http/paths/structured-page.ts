@@ -1,5 +1,6 @@
-// StructuredPage: what the server says of itself, as text for people or as an object of config.k8s.io for programs.
-// statusz.ts and flagz.ts make them, path-router.ts serves them. Source: apiserver pkg/server/{statusz,flagz}.
+// StructuredPage: a page on which the server describes itself, as text for people or as an object of config.k8s.io for
+// programs. statusz.ts and flagz.ts make them, path-router.ts serves them. Source: apiserver
+// pkg/server/{statusz,flagz}.
 import { stringifyJson } from '@kapstan/api';
 import { notAcceptable } from '@kapstan/api/errors';
 import { encodeValue, jsonFormat, type WireFormat, yamlFormat } from '../../codec/wire-format.ts';
@@ -49,7 +50,7 @@ interface Form {
   readonly isPretty: boolean;
 }
 
-/** Serves the page whatever the method. Answers 406 when Accept allows none of its forms. */
+/** Serves the page for every method. Answers 406 when Accept allows none of its forms. */
 export function serveStructuredPage(exchange: Exchange, page: StructuredPage): void {
   exchange.reportedResource = { group: '', version: '', resource: page.name, subresource: '' };
   const form = negotiate(exchange, page);
@@ -90,7 +91,7 @@ function negotiate(exchange: Exchange, page: StructuredPage): Form | 'text' | un
   return undefined;
 }
 
-/** Nothing can be watched here, and no other version of the server's group be asked for. */
+/** The page cannot be watched, and has no other version of the server's group. */
 function hasRefusedParameter({ parameters }: MediaType): boolean {
   return parameters.has('stream') || parameters.has('sv');
 }

@@ -28,7 +28,7 @@ class Attempts<L extends string> {
     this.#names = names;
   }
 
-  /** Counts one check. `key` stands for the labels. */
+  /** Counts one check. `key` represents the labels. */
   add(key: string, labels: () => Readonly<Record<L, string>>, durationMs: number): void {
     this.#seconds.of(key, labels).observe(durationMs / 1000);
   }
@@ -142,7 +142,7 @@ export class AccessMetrics {
   }
 }
 
-/** Calls `tell` with the answer, or undefined for a failure; in this turn if the answer is known in it. */
+/** Calls `tell` with the answer, or undefined for a failure; in this turn if the answer is already known. */
 function observed<R>(ask: () => MaybePromise<R>, tell: (answer: R | undefined) => void): MaybePromise<R> {
   const passed = (answer: R): R => {
     tell(answer);
@@ -162,7 +162,8 @@ function observed<R>(ask: () => MaybePromise<R>, tell: (answer: R | undefined) =
 }
 
 /**
- * User names may be any number, so only those of the system are shown as they are. Source: filters.compressUsername.
+ * There may be any number of user names, so only those of the system are shown unchanged. Source:
+ * filters.compressUsername.
  */
 function shownName(name: string): string {
   if (shownUsers.has(name)) return name;

@@ -14,7 +14,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** Remarks on each token, and accepts good ones. */
+/** Adds a remark on each token, and accepts valid ones. */
 const tokens = {
   apiAudiences: [],
   authenticators: [

@@ -1,5 +1,5 @@
-// The debug pages of FlowControl: what runs and waits at each priority level. Served by path-router.ts. Source:
-// apf_controller_debug.go.
+// The debug pages of FlowControl, which show running and waiting requests at each priority level. Served by
+// path-router.ts. Source: apf_controller_debug.go.
 import type { Clock } from '@kapstan/api';
 import type { FlowControl } from '../../flowcontrol/flow-control.ts';
 import { dumpLevels, dumpQueues, dumpRequests } from '../../flowcontrol/flow-control-dump.ts';

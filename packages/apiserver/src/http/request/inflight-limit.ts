@@ -1,5 +1,5 @@
-// InflightLimit limits how many requests run at once, reads and writes apart; a request that finds no place is refused. It is the limit of a
-// server without flow schemas. Asked by request-chain.ts. Source: filters/maxinflight.go.
+// InflightLimit limits the number of concurrent requests, separately for reads and writes. A request above the limit is refused. Servers
+// without flow schemas use it. Asked by request-chain.ts. Source: filters/maxinflight.go.
 import type { MetricFamily } from '@kapstan/api/internal';
 import { mastersGroup } from '../../authz/masters-authorizer.ts';
 import { isLongRunning } from '../exchange/request-info.ts';
@@ -12,9 +12,9 @@ import {
 } from './request-limit.ts';
 
 export interface InflightLimits {
-  /** Reads at once. 0 = no limit. Default 400. */
+  /** Maximum number of concurrent reads. 0 = no limit. Default 400. */
   readonly maxRequestsInflight: number;
-  /** Writes at once. 0 = no limit. Default 200. */
+  /** Maximum number of concurrent writes. 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight: number;
 }
 
@@ -30,7 +30,7 @@ export class InflightLimit implements RequestLimit {
     this.#mutating = new Lane(maxMutatingRequestsInflight);
   }
 
-  /** Long-running requests take no place. Superusers come in beside the limit when there is none left. */
+  /** Long-running requests take no place. Superusers are admitted even when no place is left. */
   enter({ exchange, info, user }: LimitedRequest): RequestPlace | undefined {
     if (isLongRunning(info)) return freePlace;
     const lane = reads.has(info.verb) ? this.#readOnly : this.#mutating;

@@ -43,7 +43,7 @@ const schema = (
     },
   ],
 });
-/** Two seats for Ann and Bob, who wait for them; as many as she likes for root. */
+/** Ann and Bob share two seats, and may have to wait for them; root has as many as it likes. */
 const configuration = (queuing: PriorityLevelConfig['queuing']): FlowConfiguration => ({
   schemas: [
     schema('free', 'free', { type: 'group', name: 'system:masters' }),
@@ -107,7 +107,7 @@ class HeldServer {
     while (!condition()) await nextTurn();
   }
 
-  /** Lets the request go that is held longest. */
+  /** Releases the request that has been held longest. */
   release(): void {
     this.#held.shift()?.();
   }

@@ -1,5 +1,5 @@
-// PriorityAndFairness makes requests wait for seats of their priority level, and refuses those that wait too long. It stands between HTTP and
-// flowcontrol/flow-control.ts. Asked by request-chain.ts. Source: filters/priority-and-fairness.go.
+// PriorityAndFairness makes requests wait for seats of their priority level, and refuses those that wait too long. It sits between HTTP and
+// flowcontrol/flow-control.ts. Used by request-chain.ts. Source: filters/priority-and-fairness.go.
 import { type Clock, parseFieldSelector } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/api/internal';
 import type { ClassifiedRequest } from '../../flowcontrol/active-schema.ts';
@@ -22,7 +22,7 @@ const maxWaitMs = 60_000;
 
 export interface PriorityAndFairnessPorts {
   readonly control: FlowControl;
-  /** Longest time of a request, in milliseconds; a quarter of it may be spent waiting. */
+  /** Maximum duration of a request, in milliseconds; a quarter of it may be spent waiting. */
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
 }
@@ -98,7 +98,7 @@ export class PriorityAndFairness implements RequestLimit {
     });
   }
 
-  /** A quarter of the time that the request has; watches, which have none, get a quarter of the server's. */
+  /** Returns a quarter of the request's time. Watches have no limit, so they get a quarter of the server's. */
   #waitMs({ exchange, info }: LimitedRequest): number {
     const { requestTimeoutMs: maxMs } = this.#ports;
     const timeMs = isLongRunning(info) ? maxMs : requestTimeoutMs(info, exchange.query, maxMs);

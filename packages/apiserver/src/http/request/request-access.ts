@@ -1,6 +1,6 @@
-// RequestAccess finds out who sends a request, as whom it is served, and whether it is allowed. It sits between the
-// limits and the handlers of request-chain.ts. Source: apiserver endpoints/filters/{authentication,authorization}.go,
-// filters/impersonation.
+// RequestAccess determines the sender of a request, the user as whom it is served, and whether it is allowed. It sits
+// between the limits and the handlers of request-chain.ts. Source: apiserver
+// endpoints/filters/{authentication,authorization}.go, filters/impersonation.
 
 import { type Clock, isForbidden, type Logger, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
@@ -31,7 +31,7 @@ import type { AccessMetrics } from './access-metrics.ts';
 export interface RequestAccessPorts {
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
-  /** Authorities that sign client certificates. Absent = client certificates are not asked for. */
+  /** Authorities that sign client certificates. Absent = no client certificates are requested. */
   readonly clientAuthorities: ClientAuthorities | undefined;
   readonly metrics: AccessMetrics;
   readonly clock: Clock;
@@ -62,7 +62,7 @@ export class RequestAccess {
     });
   }
 
-  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are none. */
+  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are invalid. */
   authorities(next: CertificateAuthorities): () => void {
     return this.#certificates.authorities(next);
   }
@@ -75,10 +75,7 @@ export class RequestAccess {
     return user;
   }
 
-  /**
-   * Reads a long label selector in slices, once for all who need it during the request. Returns undefined for a short
-   * one.
-   */
+  /** Reads a long label selector in slices, once for all uses during the request. Returns undefined for a short one. */
   readSelector(info: RequestInfo): Promise<void> | undefined {
     if (info.type === 'path' || info.labelSelector === '') return undefined;
     const reading = runInTurns(parseLongLabelSelector(info.labelSelector));

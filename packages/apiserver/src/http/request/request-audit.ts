@@ -1,4 +1,4 @@
-// RequestAudit begins the audit trail of a request at the level of the policy, and ends it. It stands between
+// RequestAudit begins the audit trail of a request at the level of the policy, and ends it. It sits between
 // request-chain.ts and ../audit. Source: apiserver endpoints/filters/{audit,authn_audit}.go, apimachinery util/net
 // SourceIPs.
 import { isIP } from 'node:net';
@@ -33,7 +33,7 @@ export class RequestAudit {
 
   /**
    * Begins the trail. `user` is undefined when unknown. Resolves to false when the request could not be recorded and
-   * must not go on.
+   * must not proceed.
    */
   async begin(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): Promise<boolean> {
     const { policy, backends } = this.#options;
@@ -59,7 +59,7 @@ export class RequestAudit {
       isLongRunning: user === undefined || isLongRunning(info),
     });
     for (const [key, value] of exchange.earlyAnnotations) trail.annotate(key, value);
-    // Set before the first event: an answer that cannot wait for the log is an event too.
+    // The trail is set before the first event, because an answer that cannot wait for the log is an event too.
     exchange.audit = trail;
     if (user === undefined || (await trail.receive())) return true;
     exchange.audit = undefined;

@@ -1,4 +1,4 @@
-// Decides how long a request may take: what the client asks for with ?timeout=, within the server's limits. Source:
+// Decides how long a request may take: the client's ?timeout=, within the server's limits. Source:
 // filters/request_deadline.go; handlers/finisher (34 s for writes).
 import { parseDuration } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
@@ -8,7 +8,9 @@ import type { RequestInfo } from '../exchange/request-info.ts';
 const maxWriteMs = 34_000;
 const writes = new Set(['create', 'update', 'patch', 'delete']);
 
-/** Returns milliseconds. Throws 400 for a timeout that is no duration. 0 in the query means the server's own limit. */
+/**
+ * Returns milliseconds. Throws 400 for a timeout that is not a duration. 0 in the query means the server's own limit.
+ */
 export function requestTimeoutMs(info: RequestInfo, query: URLSearchParams, maxMs: number): number {
   const isWrite = info.type === 'resource' && writes.has(info.verb);
   const limitMs = isWrite ? Math.min(maxMs, maxWriteMs) : maxMs;

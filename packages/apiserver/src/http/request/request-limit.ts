@@ -8,7 +8,7 @@ import type { RequestInfo } from '../exchange/request-info.ts';
 export interface RequestPlace {
   /** Gives the place to others. A watch calls it when it has begun. Idempotent. */
   leave(): void;
-  /** Ends the request: gives back whatever it still has. Idempotent. */
+  /** Ends the request and returns the seats that it still has. Idempotent. */
   end(): void;
 }
 
@@ -16,7 +16,7 @@ export interface LimitedRequest {
   readonly exchange: Exchange;
   readonly info: RequestInfo;
   readonly user: UserInfo;
-  /** When the request asks for its place, on the monotonic clock. */
+  /** The time when the request asks for its place, on the monotonic clock. */
   readonly nowMs: number;
 }
 
@@ -24,7 +24,7 @@ export type KindCounts = Readonly<Record<'readOnly' | 'mutating', number>>;
 
 export interface RequestLimit {
   /**
-   * Returns the place, or undefined for a request that is refused; then Retry-After is set. Returns a promise if the request has to wait,
+   * Returns the place, or undefined for a refused request, for which it sets Retry-After. Returns a promise if the request has to wait,
    * which ends when the signal of the exchange aborts.
    */
   enter(request: LimitedRequest): RequestPlace | undefined | Promise<RequestPlace | undefined>;

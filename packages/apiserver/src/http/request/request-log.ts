@@ -1,5 +1,5 @@
-// RequestLog knows the requests under way and the last slow ones, with their steps. Exists only where somebody looks: without it
-// nobody records steps. Told by request-chain.ts and exchange.ts, and by the storage's diagnostics channel; shown by the inspector of the control plane.
+// RequestLog knows the requests under way and the last slow ones, with their steps. It exists only when the inspector is on; without it no
+// steps are recorded. It is filled by request-chain.ts, exchange.ts and the storage's diagnostics channel.
 import diagnosticsChannel from 'node:diagnostics_channel';
 import type { Clock } from '@kapstan/api';
 import { type StoreSpan, storeChannelName } from '@kapstan/storage';
@@ -20,10 +20,10 @@ export interface RequestLogOptions {
   readonly hidesNames: (of: { readonly group: string; readonly resource: string }) => boolean;
 }
 
-/** A request as people may see it: no query, no body, no header. */
+/** A request in a form for people, without query, body and headers. */
 export interface LoggedRequest {
   readonly verb: string;
-  /** "deployments.apps/scale", or the path of what is no resource. */
+  /** "deployments.apps/scale", or the path when it is not a resource. */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
@@ -39,7 +39,7 @@ export interface LoggedRequest {
 /** Writes a line for each request, as `--v=3` of kube-apiserver does. */
 export class RequestLog {
   readonly #options: RequestLogOptions;
-  /** In the order of their arrival. */
+  /** Requests in the order of their arrival. */
   readonly #underWay = new Map<string, LoggedSteps>();
   readonly #slow: LoggedRequest[] = [];
   #slowInAll = 0;
@@ -59,7 +59,10 @@ export class RequestLog {
     return { total: this.#slowInAll, items: [...this.#slow].reverse() };
   }
 
-  /** Follows a request to its end. Watches and the like last as long as their clients want, so they are left out. */
+  /**
+   * Follows a request to its end. Watches and other long-running requests last as long as their clients want, so they
+   * are left out.
+   */
   begin(exchange: Exchange, info: RequestInfo): void {
     if (isLongRunning(info)) return;
     const { clock, hidesNames } = this.#options;
@@ -79,7 +82,7 @@ export class RequestLog {
     });
   }
 
-  /** Stops to listen to the storage. Idempotent. */
+  /** Stops listening to the storage. Idempotent. */
   close(): void {
     diagnosticsChannel.unsubscribe(storeChannelName, this.#onSpan);
   }
@@ -136,7 +139,7 @@ class LoggedSteps implements RequestSteps {
     this.#steps.push(this.#current);
   }
 
-  /** Adds a part of the step under way that has ended. */
+  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are invalid. */
   add(step: string, durationMs: number): void {
     if (this.#steps.length < maxSteps) this.#steps.push({ step, durationMs });
   }

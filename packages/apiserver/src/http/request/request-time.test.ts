@@ -210,7 +210,7 @@ describe('the time of a request', () => {
   });
 });
 
-/** A body of which half is written when the time is up; the other half comes later. */
+/** A body of which half has been written when the time is up; the other half comes later. */
 function halves(): { page: Page; second: () => void; isOver: Promise<boolean> } {
   let second: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => {

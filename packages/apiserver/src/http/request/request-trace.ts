@@ -1,6 +1,5 @@
-// The spans of a request: one for the exchange over HTTP, and within it one for what is done with a resource. Called by
-// server/request-chain.ts where requests are traced. Source: apiserver endpoints/filters/traces.go, handlers/trace_util.go,
-// otelhttp, whose names these are.
+// The spans of a request: one for the exchange over HTTP, and within it one for the work on a resource. Called by server/request-chain.ts
+// if requests are traced. Source: apiserver endpoints/filters/traces.go, handlers/trace_util.go, and otelhttp, from which the names come.
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { namespacesSegment } from '../../registry/meta/names.ts';
 import type { RequestTracer } from '../../tracing/request-tracer.ts';
@@ -24,10 +23,10 @@ interface OpenTrace {
   readonly filters: Span[];
 }
 
-/** Only of requests that are traced. */
+/** Only traced requests have an entry. */
 const traces = new WeakMap<Exchange, OpenTrace>();
 
-/** Members of these groups decide with their header traceparent what is traced. */
+/** For members of these groups the header traceparent decides what is traced. */
 const trustedGroups = new Set(['system:masters', 'system:monitoring']);
 /** Longer user agents are cut in the spans of resources. */
 const maxUserAgentLength = 1024;
@@ -57,8 +56,8 @@ export function beginTrace(tracer: RequestTracer, { exchange, info, user }: Trac
 }
 
 /**
- * Begins the part of a filter, which holds what comes after it and ends with the exchange. Call it for traced requests.
- * Source: filterlatency.go, server/config.go, whose names these are.
+ * Begins the span of a filter, which contains all later steps and ends with the exchange. Call it for traced requests.
+ * The names come from filterlatency.go and server/config.go.
  */
 export function enterFilter(tracer: RequestTracer, exchange: Exchange, name: FilterName): void {
   const open = traces.get(exchange);
@@ -69,7 +68,7 @@ export function enterFilter(tracer: RequestTracer, exchange: Exchange, name: Fil
   tracer.follow(exchange.auditId, { request: open.request, now: part });
 }
 
-/** Runs the handler of a resource within a span of its own. */
+/** Runs the handler of a resource within its own span. */
 export async function traceResource(
   tracer: RequestTracer,
   { exchange, info, span }: { readonly exchange: Exchange; readonly info: ResourceRequest; readonly span: Span },
@@ -143,7 +142,7 @@ function answerAttributes({ status, bodyBytes = 0, answerBytes }: Exchange): Spa
   });
 }
 
-/** Leaves out what is not known. */
+/** Leaves out attributes that are not known. */
 function known(attributes: Readonly<Record<string, SpanValue | undefined>>): SpanAttributes {
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
@@ -179,7 +178,7 @@ function clientOf(exchange: Exchange): string {
   return first.trim() || exchange.socket?.remoteAddress || '';
 }
 
-/** A standard port is not told. */
+/** A standard port is left out. */
 function hostOf(exchange: Exchange): { readonly host: string; readonly port: number | undefined } {
   const text = exchange.header('host') ?? exchange.header(':authority') ?? '';
   const [, host = text, digits] = /^(.*?)(?::(\d+))?$/.exec(text) ?? [];

@@ -7,7 +7,7 @@ import { YamlBodies } from './yaml-bodies.ts';
 
 const never = new AbortController().signal;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-/** Longer than the limit for reading in the turn. */
+/** The padding exceeds the limit for reading in the turn. */
 const padding = `# ${'x'.repeat(8 * 1024)}\n`;
 
 /** Within the limits, but takes a second or more to read. */
@@ -17,7 +17,7 @@ let clock: VirtualClock;
 let bodies: YamlBodies;
 let threads: Worker[];
 const onThread = (thread: Worker): void => void threads.push(thread);
-/** Returns the thread started in this turn; the process is told of it later. */
+/** Returns the thread started in this turn; the process emits the event later. */
 const started = async (): Promise<Worker> => {
   await new Promise<void>((resolve) => process.nextTick(resolve));
   return threads.at(-1) as Worker;
@@ -62,7 +62,7 @@ describe('YAML of a request', () => {
     expect(body).toEqual(readYamlBody(padding + text));
     expect(body.duplicates).toEqual(['line 6: key "a" already set in map', 'line 7: key "a" already set in map']);
     expect(Object.keys(body.document.value as object)).toContain('__proto__');
-    // Every reader gets a value of its own.
+    // Every reader gets its own value.
     expect(reading().document.value).not.toBe(body.document.value);
   });
 

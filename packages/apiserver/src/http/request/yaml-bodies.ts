@@ -43,10 +43,7 @@ export class YamlBodies {
     });
   }
 
-  /**
-   * Resolves to a function that returns the value or throws what is wrong with the body. Rejects when the signal
-   * aborts.
-   */
+  /** Resolves to a function that returns the value or throws the fault of the body. Rejects when the signal aborts. */
   async prepare(body: Uint8Array, signal: CallSignal): Promise<YamlReading> {
     const text = decodeText(body);
     if (body.length <= maxBytesOfTurn) return () => readYamlBody(text);
@@ -57,7 +54,7 @@ export class YamlBodies {
     return once(await runInTurns(documentOf(answer)), () => bodyOf(answer));
   }
 
-  /** Ends the thread, whatever it reads; requests that wait for it get 500. Resolves when no thread is left. */
+  /** Ends the thread even while it reads; requests that wait for it get 500. Resolves when no thread is left. */
   close(): Promise<void> {
     return this.#thread.close();
   }

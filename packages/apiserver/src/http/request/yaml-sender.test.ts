@@ -1,4 +1,5 @@
-// A sender of long YAML who disconnects, through a whole server: its reading must not hold the thread for all others.
+// Tests a sender of long YAML that disconnects, through a whole server: reading its text must not block the thread for
+// others.
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { Worker } from 'node:worker_threads';

@@ -1,6 +1,6 @@
-// Handles any method on a subresource that leads to a peer: exec, attach, portforward, proxy. Options are in the query,
-// and the body is passed on unread. The registry finds the peer; tunnel-upgrade.ts and tunnel-forward.ts connect to it.
-// Source: apiserver handlers/rest.go (ConnectResource), handlers/get.go (getRequestOptions).
+// Handles any method on a subresource that connects to a peer: exec, attach, portforward, proxy. Options are in the
+// query, and the body is passed on unread. The registry finds the peer; tunnel-upgrade.ts and tunnel-forward.ts connect
+// to it. Source: apiserver handlers/rest.go (ConnectResource), handlers/get.go (getRequestOptions).
 import { posix } from 'node:path';
 import { badRequest } from '@kapstan/api/errors';
 import { formatApiVersion } from '@kapstan/api/internal';
@@ -70,7 +70,7 @@ function admitted(object: object, asked: QueryOptions): { readonly options: Quer
   return { options: Object.fromEntries(options), path: String(path) };
 }
 
-/** An option that admission removed has the value that it has when nobody asks for it. */
+/** An option that admission removed gets the value for an absent option. */
 function unset(value: QueryOptions[string]): QueryOptions[string] {
   return isEmpty(value) ? value : undefined;
 }

@@ -1,4 +1,5 @@
-// An update that creates needs the verb create; otherwise a permission to patch would be one to create.
+// An update that creates an object needs the verb create; otherwise permission to patch would include permission to
+// create.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Authorizer } from '../../authz/authorizer.ts';

@@ -30,8 +30,8 @@ const subresourceVerbs: ReadonlySet<string> = new Set(['get', 'update', 'patch']
 const verbsAcrossNamespaces: ReadonlySet<string> = new Set(['list', 'watch']);
 
 /**
- * Returns 'unknown' when the path has the wrong scope for the resource: nobody else serves that path. Throws 404 and
- * 405.
+ * Returns 'unknown' when the path has the wrong scope for the resource, because nobody else serves that path. Throws
+ * 404 and 405.
  */
 export function routeCustomResource(served: ServedResource, info: ResourceRequest): Route | 'unknown' {
   const { definition } = served;

@@ -55,7 +55,7 @@ export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDelet
 }
 
 /**
- * Needs a permission of its own, because an unreadable object goes without finalizers and admission. Source:
+ * This needs a separate permission, because an unreadable object is removed without finalizers and admission. Source:
  * authorizeUnsafeDelete.
  */
 const unsafeVerb = 'unsafe-delete-ignore-read-errors';

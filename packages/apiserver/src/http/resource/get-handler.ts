@@ -30,7 +30,7 @@ export async function handleGet(call: ResourceCall): Promise<void> {
 }
 
 /**
- * Refuses a parameter of old clients, which asked for objects without what the server had set. Source: handlers
+ * Refuses a parameter of old clients, which asked for objects without the fields set by the server. Source: handlers
  * getResourceHandler.
  */
 function refuseExport(exported: boolean | undefined): void {
@@ -38,7 +38,7 @@ function refuseExport(exported: boolean | undefined): void {
 }
 
 /**
- * Sends bytes as they come from where they are stored; 204 when there are none. Source: responsewriters.StreamObject.
+ * Streams bytes from the place where they are stored; 204 when there are none. Source: responsewriters.StreamObject.
  */
 async function sendBytes(call: ResourceCall, subresource: ByteSubresource<UnstructuredObject>): Promise<void> {
   const { exchange, served, name, ports } = call;

@@ -22,7 +22,7 @@ const ofSize = (name: string, bytes: number) => {
   return body;
 };
 
-/** Counts the turns that each write asked for. */
+/** Counts the turns that each write requested. */
 function countTurns(): { readonly turns: number[] } {
   const { store } = server.catalog.find('', 'v1', 'configmaps') as ServedResource;
   const turns: number[] = [];

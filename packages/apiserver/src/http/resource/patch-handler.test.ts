@@ -68,7 +68,7 @@ function setAt(object: Record<string, unknown>, [name = '', ...rest]: readonly s
 const patch = (type: PatchName, change: Readonly<Record<string, unknown>>) =>
   server.send('PATCH', pod, { body: bodyOf(type, change), headers: { 'content-type': mediaTypes[type] } });
 
-/** Lets another writer in between the first read and its write. */
+/** Lets another writer write between the first read and its write. */
 function race(change: Readonly<Record<string, unknown>>): { tries: () => number } {
   let tries = 0;
   let isOther = false;

@@ -36,7 +36,7 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
 }
 
-/** Records the patch, unless it cannot be parsed: then the next step refuses it. */
+/** Records the patch, unless it cannot be parsed, for which the next step refuses it. */
 function* recordPatch(audit: AuditTrail, body: Uint8Array, readYaml: YamlReading | undefined): SlicedWork<void> {
   let value: unknown;
   try {

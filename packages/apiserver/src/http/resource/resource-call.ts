@@ -40,9 +40,7 @@ export interface HandlerPorts {
   readonly random: () => number;
   readonly maxBodyBytes: number;
   readonly allowsUnsafeDeletion: boolean;
-  /**
-   * Shortest time before the server ends a watch that asked for no timeout, in milliseconds; the longest is twice that.
-   */
+  /** Minimum time before the server ends a watch without a timeout, in milliseconds; the maximum is twice that. */
   readonly minWatchMs: number;
   readonly maxWatchBufferBytes: number;
   readonly patching: ObjectPatching;
@@ -66,7 +64,7 @@ export interface ResourceCall {
   readonly served: ServedResource;
   readonly subresource: Subresource<UnstructuredObject> | undefined;
   readonly user: UserInfo;
-  /** The request's place among those that run. A watch leaves it when it has begun. */
+  /** The request's place among the running requests. A watch leaves it once it has begun. */
   readonly place: RequestPlace;
   readonly warnings: WarningRecorder;
   readonly ports: HandlerPorts;
@@ -116,8 +114,8 @@ function requireCreate({ info, user, requireVerb }: ResourceCall): Promise<void>
 }
 
 /**
- * Throws 400 when the path names no object. Custom resources need this, having no routes that would exclude such a
- * path.
+ * Throws 400 when the path names no object. Custom resources need this check, because they have no routes that would
+ * exclude such a path.
  */
 export function requireName({ name }: ResourceCall): void {
   if (name === '') throw badRequest('name must be provided');
@@ -130,10 +128,7 @@ export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collec
   return negotiateResourceOutput(outputRequestOf(call.exchange), forms);
 }
 
-/**
- * Returns how the call's objects are shown as rows; undefined for reviews, bindings and most subresources. Source:
- * rest.TableConvertor.
- */
+/** Returns the converter of the call's objects to rows; undefined for reviews, bindings and most subresources. */
 export function tableOf({ served, subresource }: ResourceCall): TableConvertor<UnstructuredObject> | undefined {
   const { verbs, table } = served.definition;
   if (subresource?.type === 'object') return subresource.table;
@@ -179,7 +174,7 @@ export async function yamlReadingOf(
   return format.name === 'yaml' ? ports.yamlBodies.prepare(body, exchange.signal) : undefined;
 }
 
-/** Records the object as it came, with its kind's defaults; the recorded answer shows later changes. */
+/** Records the object as received, with its kind's defaults; the recorded answer shows later changes. */
 function* recordObject(
   { exchange, served: { definition }, subresource }: ResourceCall,
   object: UnstructuredObject,

@@ -1,4 +1,4 @@
-// Route says what handles a request for a resource. Made by resource-router.ts and custom-resource-router.ts.
+// Route identifies the handler of a request for a resource. Made by resource-router.ts and custom-resource-router.ts.
 import type { UnstructuredObject } from '@kapstan/api';
 import type { ServedResource } from '../../registry/definition/catalog.ts';
 import type { Subresource } from '../../registry/definition/resource-definition.ts';

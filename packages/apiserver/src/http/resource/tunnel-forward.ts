@@ -70,7 +70,10 @@ function prefixOf(path: string, suffix: string): string {
   return path.endsWith(suffix) ? path.slice(0, path.length - suffix.length) : path;
 }
 
-/** Without the final slash, relative links on a root page would lead beside it. Source: proxyRedirectsforRootPath. */
+/**
+ * Without the final slash, relative links on a root page would lead to a sibling path. Source:
+ * proxyRedirectsforRootPath.
+ */
 function redirectToRoot(exchange: Exchange): void {
   const query = exchange.rawQuery === '' ? '' : `?${exchange.rawQuery}`;
   exchange.setHeader('Location', `${escapePath(exchange.path)}/${query}`);

@@ -12,7 +12,7 @@ let server: TestServer;
 let asked: AuthorizationAttributes[];
 let isUnsafeAllowed: boolean;
 
-/** Alice may do everything except what the test wants refused. */
+/** Alice may do everything except what the test forbids. */
 const authorizer: Authorizer = {
   authorize: async (attributes) => {
     if (!attributes.verb.startsWith('unsafe')) return { decision: 'allow', reason: '' };

@@ -14,7 +14,7 @@ import { WatchResponse } from '../watch/watch-response.ts';
 import { openWebSocket } from '../watch/websocket-watch.ts';
 import { contextOf, type ResourceCall } from './resource-call.ts';
 
-/** Time for the peer to take what is queued at the end of its watch; then the connection is cut. */
+/** Time for the peer to take the queued bytes at the end of its watch; then the connection is cut. */
 const lingerMs = 10_000;
 
 /** Resolves when the stream is over. Throws while a plain answer is still possible. */
@@ -85,7 +85,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   }
 }
 
-/** What the store refuses at once becomes a plain answer, except for a version that is too old, which is an event. */
+/** An immediate refusal by the store becomes a plain answer. A version that is too old becomes an event. */
 function refuseEarly(response: WatchResponse): void {
   const error = response.earlyError;
   if (error !== undefined && !isExpired(error)) throw error;
@@ -131,7 +131,7 @@ async function runUntilEnd(
   ports.watches.remove(response);
 }
 
-/** Returns milliseconds; negative when the client asked for a negative time. */
+/** Returns milliseconds; negative when the client requested a negative time. */
 function watchTimeoutMs(call: ResourceCall, seconds: number): number {
   if (seconds !== 0) return seconds * 1000;
   return call.ports.minWatchMs * (1 + call.ports.random());

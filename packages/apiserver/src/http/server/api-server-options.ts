@@ -18,12 +18,12 @@ import type { KubeletOptions, TunnelTransportOptions } from '../tunnel/tunnel-tr
 import type { ShutdownOptions } from './graceful-shutdown.ts';
 import type { TlsOptions } from './http-server.ts';
 
-/** Options of an API server: its resources, who may do what, where it listens, and its limits. */
+/** Options of an API server: its resources, access rules, address and limits. */
 export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
-  /** Which group versions other API servers serve. The caller fills and closes it. Default: none. */
+  /** Group versions that other API servers serve. The caller fills and closes it. Default: none. */
   readonly aggregation?: ApiRegistrations | undefined;
   /**
    * Resources that this server stores but does not act on, as "resource.group", each with the warning for clients that
@@ -38,11 +38,11 @@ export interface ApiServerOptions {
   readonly host?: string | undefined;
   /** 0 or absent = any free port. */
   readonly port?: number | undefined;
-  /** Checks of /readyz, /livez and /healthz beside ping. */
+  /** Checks of /readyz, /livez and /healthz in addition to ping. */
   readonly healthChecks?: readonly HealthCheck[] | undefined;
-  /** How long /livez counts unfinished parts of the start as healthy, in milliseconds. Default 0. */
+  /** Time for which /livez counts unfinished parts of the start as healthy, in milliseconds. Default 0. */
   readonly livezGraceMs?: number | undefined;
-  /** Metrics that /metrics shows beside those of the HTTP layer. Default none. */
+  /** Metrics that /metrics shows in addition to those of the HTTP layer. Default none. */
   readonly metrics?: readonly MetricsText[] | undefined;
   /** Pages served outside the API. Default none. */
   readonly pages?: readonly Page[] | undefined;
@@ -58,9 +58,12 @@ export interface ApiServerOptions {
    * options.
    */
   readonly flowControl?: FlowControl | undefined;
-  /** Reads at once; 0 = no limit. Default 400. Others get 429, except members of system:masters. Not used with flowControl. */
+  /**
+   * Maximum number of concurrent reads; 0 = no limit. Default 400. Further ones get 429, except for members of system:masters. Not used
+   * with flowControl.
+   */
   readonly maxRequestsInflight?: number | undefined;
-  /** Writes at once, limited in the same way; 0 = no limit. Default 200. */
+  /** Maximum number of concurrent writes, limited in the same way; 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number | undefined;
   /** Longest time of a request other than a watch, in milliseconds; writes get at most 34 000. Default 60 000. */
   readonly requestTimeoutMs?: number | undefined;
@@ -73,38 +76,38 @@ export interface ApiServerOptions {
   readonly maxWatchBufferBytes?: number | undefined;
   /**
    * Bytes that may queue in all watches of one user whose sockets are full; shared bytes count once. The watch with the
-   * most is cut first. 0 = no limit. Default 67 108 864.
+   * most queued bytes is cut first. 0 = no limit. Default 67 108 864.
    */
   readonly maxUserWatchBufferBytes?: number | undefined;
   /** The same limit for all watches of the server. 0 = no limit. Default 134 217 728. */
   readonly maxServerWatchBufferBytes?: number | undefined;
-  /** How kubelets are reached. Default: any certificate is accepted and none is shown. */
+  /** Settings for connections to kubelets. Default: any certificate is accepted and none is presented. */
   readonly kubelet?: KubeletOptions | undefined;
   /**
-   * Longest silence on the upgraded connection of an exec, a port-forward and the like, in milliseconds; 0 = no limit.
-   * Default 14 400 000.
+   * Longest silence on the upgraded connection of an exec, a port-forward or a similar request, in milliseconds; 0 = no
+   * limit. Default 14 400 000.
    */
   readonly tunnelIdleMs?: number | undefined;
   /** Opens connections to kubelets, pods and endpoints. Default: TCP. */
   readonly dial?: TunnelTransportOptions['dial'] | undefined;
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to reconnect. Default 0. */
   readonly goawayChance?: number | undefined;
-  /** Requests at once on one HTTP/2 connection. Default 250. */
+  /** Maximum number of concurrent requests on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number | undefined;
-  /** Which requests are recorded, and where. Default: none. */
+  /** Says which requests are recorded, and where. Default: none. */
   readonly audit?: AuditOptions | undefined;
   /**
-   * Flags of the program, for /flagz: values by name, without secrets. Whoever may read the path sees all. Default: the
-   * path does not exist.
+   * Flags of the program, for /flagz: values by name, without secrets. Every user who may read the path sees all of
+   * them. Default: the path does not exist.
    */
   readonly flags?: ReadonlyMap<string, string> | undefined;
   /** False: /statusz does not exist. Default true. */
   readonly hasStatusz?: boolean | undefined;
   /** Traces requests. Default: none is traced. */
   readonly tracer?: RequestTracer | undefined;
-  /** Learns of each request and its steps, for people who look. The caller closes it. Default: nothing is recorded. */
+  /** Records each request and its steps for the inspector. The caller closes it. Default: nothing is recorded. */
   readonly requestLog?: RequestLog | undefined;
-  /** How long a close waits for running requests, in milliseconds. Default: the longest time of a request. */
+  /** Maximum wait of a close for running requests, in milliseconds. Default: the maximum duration of a request. */
   readonly drainMs?: number | undefined;
   /** The steps of a close. Default: running requests end, then the server closes. */
   readonly shutdown?: ShutdownOptions | undefined;
@@ -127,7 +130,7 @@ export interface IncomingRequest {
   readonly query: URLSearchParams;
   /** Aborts when the peer goes away or the answer is over. */
   readonly signal: CallSignal;
-  /** The connection on which the request came. */
+  /** The connection on which the request arrived. */
   readonly socket: Pick<Socket, 'remotePort'> | undefined;
   /** Calls back when the answer is over or the connection is lost; at once if that has happened already. */
   onClose(callback: () => void): void;

@@ -9,10 +9,10 @@ import type { ApiServerOptions } from './api-server-options.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
 import { RequestChain } from './request-chain.ts';
 
-/** What proves who a running server and its clients are. */
+/** Certificates that prove the identity of a running server and its clients. */
 export interface ServerCertificates {
   readonly tls: TlsOptions;
-  /** Certificates of the authorities that sign those of front proxies, in PEM. Undefined = they stay as they are. */
+  /** Certificates of the authorities that sign front proxies' certificates, in PEM. Undefined = no change. */
   readonly frontProxyCa?: ClientAuthorities | undefined;
 }
 
@@ -25,8 +25,8 @@ export interface ApiServer {
   /** Watches ended because their clients read too slowly. */
   readonly endedWatches: number;
   /**
-   * Uses other certificates: all for new connections, the authorities for requests over open ones too. Throws, and keeps
-   * the present ones, when they cannot be used. Nothing happens without TLS.
+   * Uses other certificates: all of them for new connections, and the authorities also for requests over open ones. Throws, and keeps the
+   * present ones, when they cannot be used. Does nothing without TLS.
    */
   useCertificates(certificates: ServerCertificates): void;
   /** Uses other certificates for new connections to kubelets. */
@@ -80,7 +80,10 @@ function isRemoteUrl({ aggregation }: ApiServerOptions, url: string): boolean {
   return aggregation?.at(parseRequestUrl(url).path) !== undefined;
 }
 
-/** Clients send a certificate only to servers that name its authority, so those of front proxies are named too. */
+/**
+ * Clients send a certificate only to servers that name its authority, so the authorities of front proxies are named
+ * too.
+ */
 function trustingFrontProxies(tls: TlsOptions, frontProxyCa: ClientAuthorities | undefined): TlsOptions {
   return frontProxyCa === undefined ? tls : { ...tls, clientCa: [tls.clientCa ?? [], frontProxyCa].flat() };
 }

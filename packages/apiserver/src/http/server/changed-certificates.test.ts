@@ -1,4 +1,5 @@
-// Certificates that change while a server runs, over real TLS: what new connections see, and whom open ones still are.
+// Tests certificates that change while a server runs, over real TLS: what new connections see, and which user open ones
+// keep.
 import { Agent, get as httpsGet } from 'node:https';
 import { connect } from 'node:tls';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -36,7 +37,7 @@ const certificates = (own = serving, client = alice, front = proxy): ServerCerti
   frontProxyCa: front?.cert,
 });
 
-/** `front` 'none' = nobody may say in headers who asks. */
+/** `front` 'none' = no proxy may name users in headers. */
 async function serve(front: Pair | 'none' | undefined = proxy): Promise<void> {
   const requestHeader = front === 'none' || front === undefined ? undefined : { clientCa: front.cert };
   server = await startTestServer(openLmdbEngine, {
@@ -52,7 +53,7 @@ async function serve(front: Pair | 'none' | undefined = proxy): Promise<void> {
   });
 }
 
-/** Returns the status of a request, and who it was for the server. */
+/** Returns the status of a request, and its user as seen by the server. */
 function ask(own: Pair | undefined, over: Agent | false = false): Promise<readonly [number, string | undefined]> {
   user = undefined;
   const headers = { 'X-Remote-User': 'remote' };

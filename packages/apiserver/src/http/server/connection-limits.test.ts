@@ -91,7 +91,7 @@ describe('an HTTP/2 connection', () => {
       const streams = Array.from({ length: isOpen() ? 50 : 0 }, () => hostile.request({ ':path': '/' }));
       for (const stream of streams) stream.on('error', () => undefined);
       sent += 50;
-      // Otherwise they would be taken back before they are sent.
+      // Without this turn they would be withdrawn before they are sent.
       await nextTurn();
       for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
       await nextTurn();

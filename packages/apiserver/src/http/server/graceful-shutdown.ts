@@ -1,4 +1,4 @@
-// GracefulShutdown takes a server through the steps of stopping: not ready, closed to new requests, drained.
+// GracefulShutdown takes a server through the steps of its stop: not ready, closed to new requests, drained.
 // request-chain.ts drives it and asks it about every request. Source: apiserver server/genericapiserver.go
 // (RunWithContext), filters/with_retry_after.go, filters/waitgroup.go, filters/watch_termination.go (1.36).
 import { type Clock, delay } from '@kapstan/api';
@@ -13,21 +13,21 @@ import type { InitialSlices } from '../watch/initial-slices.ts';
 import type { WatchRegistry } from '../watch/watch-registry.ts';
 import type { HttpServer } from './http-server.ts';
 
-/** How the server ends: how long it still answers, and what it waits for. */
+/** Controls how the server ends: how long it still answers, and which requests it waits for. */
 export interface ShutdownOptions {
   /**
-   * How long a stopping server goes on serving, in milliseconds. Only /readyz fails at once, so that load balancers
-   * have time to look elsewhere. Default 0.
+   * Time for which a stopping server continues to serve, in milliseconds. Only /readyz fails at once, so that load
+   * balancers have time to switch. Default 0.
    */
   readonly delayMs?: number;
   /**
-   * True: new requests are accepted while running ones end, and answered with 429 and Retry-After; their connection
-   * ends. False: nobody can connect any more, and requests on old connections get 503. Default false.
+   * True = while running requests end, new ones are accepted and answered with 429 and Retry-After, and their
+   * connections end. False = no new connections are accepted, and requests on old connections get 503. Default false.
    */
   readonly sendsRetryAfter?: boolean;
   /**
-   * Longest time over which watches are ended one by one, in milliseconds: 200 a second, or more if that is too slow to
-   * end all. 0 = all at once. Default 0.
+   * Maximum time over which watches are ended one by one, in milliseconds: 200 per second, or more if that would be too
+   * slow. 0 = all at once. Default 0.
    */
   readonly watchGraceMs?: number;
 }
@@ -40,7 +40,7 @@ const goodbyeMs = 2_000;
 const lingerMs = 1_000;
 
 export interface GracefulShutdownPorts extends ShutdownOptions {
-  /** How long running requests may go on, in milliseconds. */
+  /** Time that running requests may still take, in milliseconds. */
   readonly drainMs: number;
   readonly watches: WatchRegistry;
   readonly tunnels: TunnelRegistry;
@@ -67,7 +67,7 @@ export class GracefulShutdown {
     return { name: 'shutdown', endpoints: ['readyz'], check };
   }
 
-  /** Answers a request that comes too late and returns true; else returns false. */
+  /** Answers a request that comes too late and returns true; otherwise returns false. */
   refuses(exchange: Exchange): boolean {
     if (this.#phase !== 'refusing' || isExempt(exchange)) return false;
     if (this.#ports.sendsRetryAfter === true) sendRetryAfter(exchange);
@@ -121,8 +121,8 @@ export class GracefulShutdown {
 }
 
 /**
- * True for probes, and for the server's own requests, which are told by their host since no user is known yet. Source:
- * isRequestExemptFromRetryAfter.
+ * True for probes, and for the server's own requests, which are recognised by their host, since no user is known yet.
+ * Source: isRequestExemptFromRetryAfter.
  */
 function isExempt(exchange: Exchange): boolean {
   if (exchange.header('user-agent')?.startsWith('kube-apiserver/') === true) return true;
@@ -135,7 +135,7 @@ function sendRetryAfter(exchange: Exchange): void {
   sendText(exchange, 429, 'The apiserver is shutting down, please try again later.\n');
 }
 
-/** Answers 503 in JSON, whatever was asked for. */
+/** Answers 503 in JSON, whatever form was requested. */
 function sendUnavailable(exchange: Exchange): void {
   exchange.setHeader('Cache-Control', 'no-cache, private');
   exchange.setHeader('Retry-After', '1');

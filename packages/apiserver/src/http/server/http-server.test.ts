@@ -62,7 +62,7 @@ const secure = (to: HttpServer, cert: string): Wire =>
   new Wire(connectTls({ port: to.port, host: '127.0.0.1', ca: cert, ALPNProtocols: ['http/1.1'] }));
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-/** Answers /held when told to, and everything else at once. */
+/** Answers /held only when told to, and everything else at once. */
 function holding() {
   let release: () => void = () => undefined;
   let arrived: () => void = () => undefined;
@@ -188,7 +188,7 @@ describe('the chance of GOAWAY', () => {
       goaways += 1;
     });
     const closed = new Promise((resolve) => session.once('close', resolve));
-    // The stream on which it came is answered nevertheless.
+    // The stream on which the request arrived still gets its answer.
     const stream = session.request({ ':path': '/' });
     let text = '';
     for await (const chunk of stream) text += String(chunk);

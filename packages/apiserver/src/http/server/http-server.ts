@@ -1,5 +1,5 @@
-// HttpServer handles sockets, TLS, HTTP/1.1, HTTP/2 and a close that drains. It knows nothing of Kubernetes. Node 20's
-// HTTP/2 server has neither closeIdleConnections nor a drain of its own, so both are here.
+// HttpServer handles sockets, TLS, HTTP/1.1, HTTP/2 and a close that drains. It knows nothing about Kubernetes. Node
+// 20's HTTP/2 server has neither closeIdleConnections nor a drain, so both are here.
 
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
@@ -13,15 +13,15 @@ import { headWithoutUpgrade } from './ignored-upgrade.ts';
 import { maxHeaders, refusalOf, refuseClient, refusePlainHttp, sendRefusal } from './request-refusal.ts';
 import { UnansweredRequests } from './unanswered-requests.ts';
 
-/** The serving certificate, and whose client certificates are accepted. */
+/** The serving certificate, and the accepted authorities of client certificates. */
 export interface TlsOptions {
   /** In PEM. */
   readonly cert: string | Uint8Array;
   /** In PEM. */
   readonly key: string | Uint8Array;
   /**
-   * Certificates of the authorities that sign client certificates, in PEM. Absent = client certificates are not asked
-   * for.
+   * Certificates of the authorities that sign client certificates, in PEM. Absent = no client certificates are
+   * requested.
    */
   readonly clientCa?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
 }
@@ -42,22 +42,22 @@ export interface HttpServerOptions {
   readonly upgrades?: ((request: IncomingMessage) => boolean) | undefined;
   /** Idle HTTP/1.1 connections are closed after this time, in milliseconds. Default 180 000. */
   readonly keepAliveMs?: number | undefined;
-  /** Requests at once on one HTTP/2 connection. Default 250. */
+  /** Maximum number of concurrent requests on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number | undefined;
   /**
-   * Largest head of a request with its URL, in bytes; 4096 more pass, as in Go. A larger one gets 431, or its stream is
-   * reset. Whatever is set here, nghttp2 ends an HTTP/2 connection at a header of more than 65,536 bytes or nine frames
-   * of headers. Default 1 048 576.
+   * Maximum size of a request's head including its URL, in bytes; 4096 more are allowed, as in Go. A larger one gets
+   * 431, or its stream is reset. Regardless of this option, nghttp2 ends an HTTP/2 connection at a header of more than
+   * 65,536 bytes or nine frames of headers. Default 1 048 576.
    */
   readonly maxHeaderBytes?: number | undefined;
-  /** How long a close waits for running requests, in milliseconds. Default 10 000. */
+  /** Maximum wait of a close for running requests, in milliseconds. Default 10 000. */
   readonly drainMs?: number | undefined;
   /**
    * Share of requests, in [0, 1], after which the server sends GOAWAY on their HTTP/2 connection: running requests
    * finish and the client reconnects. Default 0. Source: filters/goaway.go.
    */
   readonly goawayChance?: number | undefined;
-  /** In [0, 1). Default Math.random. */
+  /** Returns a random number in [0, 1). Default Math.random. */
   readonly random?: (() => number) | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
@@ -80,8 +80,8 @@ const defaults = {
   host: '127.0.0.1',
   port: 0,
   keepAliveMs: 180_000,
-  // Clients assume this number until they are told another, so that one who opens more does it on purpose. Source:
-  // secure_serving.go.
+  // Clients assume this number until the server tells them another, so a client that opens more does so on purpose.
+  // Source: secure_serving.go.
   maxConcurrentStreams: 250,
   maxHeaderBytes: 1_048_576,
   drainMs: 10_000,
@@ -139,7 +139,7 @@ function createNodeServer(
     keepAliveTimeout: options.keepAliveMs ?? defaults.keepAliveMs,
     headersTimeout: headersTimeoutMs,
     requestTimeout: 0,
-    // refusalOf looks at the host, for both kinds of servers.
+    // refusalOf checks the host, for both kinds of servers.
     requireHostHeader: false,
     maxHeaderSize,
   };
@@ -170,7 +170,7 @@ function createNodeServer(
     maxHeaderListPairs: maxHeaders,
   });
   server.on('request', listener);
-  // For HTTP/1.1 this server reads the members that node:http's has.
+  // This HTTP/1.1 server reads members of node:http's server, so they are copied.
   return Object.assign(server, { ...http1, ...asked });
 }
 
@@ -185,7 +185,8 @@ class Connections {
   readonly #http1Sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
   /**
-   * Running answers, with the connection if its request asked for another protocol: the answer may no longer own it.
+   * Running answers. Those whose request asked for another protocol are kept with their connection, because the answer
+   * may no longer own it.
    */
   readonly #running = new Map<NodeResponse, Socket | undefined>();
   readonly #unanswered = new UnansweredRequests();
@@ -216,7 +217,7 @@ class Connections {
       const offer = { request, socket, head };
       this.#unanswered.whenAnswered(socket, () => {
         if (this.#options.upgrades?.(request) === true) return this.#serveDetached(offer, offer);
-        // The request is read again without its offer, and the connection goes on.
+        // The request is parsed again without its offer, and the connection continues.
         socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
         socket.removeAllListeners('timeout');
         server.emit(isTls ? 'secureConnection' : 'connection', socket);
@@ -240,7 +241,7 @@ class Connections {
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) => refuseClient(error, socket));
   }
 
-  /** node:http has released the connection, so this does what it would have done with an answer. */
+  /** node:http has released the connection, so this code does what node:http would have done with an answer. */
   #serveDetached({ request, socket }: Pick<UpgradeOffer, 'request' | 'socket'>, offer?: UpgradeOffer): void {
     const response = new ServerResponse(request);
     socket.on('error', (error: Error) => this.#logger.debug('upgraded connection failed', { error: error.message }));
@@ -300,7 +301,7 @@ class Connections {
     return goawayChance > 0 && random() < goawayChance;
   }
 
-  /** Closes idle HTTP/1.1 connections; the others are told not to stay open. */
+  /** Closes idle HTTP/1.1 connections and tells the others not to stay open. */
   #closeIdleSockets(): void {
     const busy = new Set<unknown>();
     for (const [response, upgraded] of this.#running) {
@@ -327,12 +328,12 @@ class Connections {
 const nothing = (): void => undefined;
 
 /**
- * node:http stops reading when a request comes while an answer waits for room. Over TLS the records that it has decrypted then reach
- * the paused parser, which ends the connection (HPE_PAUSED). With a listener of our own they wait in the stream.
+ * node:http stops reading when a request comes while an answer waits for room. Over TLS the records that it has decrypted then reach the
+ * paused parser, which ends the connection (HPE_PAUSED). With our own listener they wait in the stream.
  */
 function keepBytesOfPaused(socket: Socket): void {
   if (!(socket instanceof TLSSocket) || !socket.isPaused() || socket.listeners('data').includes(nothing)) return;
   socket.on('data', nothing);
-  // The stream takes itself to be reading, which until now the parser did in its place.
+  // The stream believes that it is reading, but so far the parser read in its place.
   socket.push('');
 }

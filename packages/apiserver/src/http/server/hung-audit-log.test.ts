@@ -21,7 +21,7 @@ const configMaps = '/api/v1/namespaces/default/configmaps';
 const watchPath = `${configMaps}?watch=1&timeoutSeconds=1`;
 const authorization = `Bearer ${adminToken}`;
 
-/** A disk that accepts nothing until it is told to. */
+/** A disk that accepts nothing until the test says so. */
 class Disk {
   readonly stages: string[] = [];
   #release: (() => void) | undefined;

@@ -1,4 +1,4 @@
-// Rebuilds a request whose offer of another protocol is ignored, as if it had made none. For http-server.ts.
+// Rebuilds a request whose offer of another protocol is ignored, as if it had made none. Used by http-server.ts.
 import type { IncomingMessage } from 'node:http';
 
 const offers: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);

@@ -1,5 +1,5 @@
 // RequestChain runs every request through the filters (identity, impersonation, limits, permission, time) to its handler. Made by
-// api-server.ts. Source: apiserver server/config.go (DefaultBuildHandlerChain), whose order it keeps.
+// api-server.ts. Source: apiserver server/config.go (DefaultBuildHandlerChain), which has the same order.
 import { randomUUID } from 'node:crypto';
 import { type Clock, isStatusError, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { timeout, unauthorized } from '@kapstan/api/errors';
@@ -39,7 +39,9 @@ import { GracefulShutdown } from './graceful-shutdown.ts';
 
 const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
-/** Time for reading and admitting bodies in one turn, in milliseconds. Sixty bodies that arrive at once would else share one. */
+/**
+ * Time for reading and admitting bodies in one turn, in milliseconds. Otherwise sixty bodies that arrive at once would share one.
+ */
 const bodiesMs = 20;
 
 /** A request that may run. */
@@ -112,7 +114,7 @@ export class RequestChain {
     return this.#ports.watches;
   }
 
-  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are none. */
+  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are invalid. */
   authorities(next: CertificateAuthorities): () => void {
     return this.#access.authorities(next);
   }
@@ -195,7 +197,7 @@ export class RequestChain {
     }
   }
 
-  /** Begins the trace of a request whose user is known, where requests are traced. */
+  /** Begins the trace of a request whose user is known, if requests are traced. */
   #trace(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): void {
     const { tracer } = this.#options;
     if (tracer !== undefined && user !== undefined) beginTrace(tracer, { exchange, info, user });
@@ -213,7 +215,7 @@ export class RequestChain {
     const { aggregation } = this.#options;
     const server = aggregation?.at(exchange.path) ?? aggregation?.schemasAt(exchange.path);
     if (aggregation !== undefined && server !== undefined) {
-      // Whoever answers the watch counts it; here it has begun.
+      // The code that serves the watch counts it; it is no longer starting.
       if (info.verb === 'watch') place.leave();
       return serveRemote({ exchange, info, user, server }, this.#proxyPorts(aggregation));
     }
@@ -251,7 +253,7 @@ export class RequestChain {
     return { ...ports, clock: this.#clock, logger: this.#logger };
   }
 
-  /** Warns that nobody may act on what is written here. */
+  /** Warns that the server may not act on the written object. */
   #warnOfWrite({ served, subresource }: Route, { verb }: RequestInfo, warnings: WarningRecorder): void {
     const { writeWarnings } = this.#options;
     if (writeWarnings === undefined || subresource !== undefined || !writeVerbs.has(verb)) return;

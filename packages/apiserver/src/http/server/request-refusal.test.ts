@@ -40,7 +40,7 @@ const ok = 'HTTP/1.1 200 OK | ok';
 const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
 
 describe.each(['plain', 'TLS'])('a head on a connection that is %s', (kind) => {
-  // The texts are those of kube-apiserver 1.36.3.
+  // The texts come from kube-apiserver 1.36.3.
   const noHost = 'Bad Request: missing required Host header';
   const badHost = 'Bad Request: malformed Host header';
   const badName = 'Bad Request: invalid header name';

@@ -1,12 +1,12 @@
-// Finds requests that no API server could look at, and answers them with the short texts of Go's server. Used by
-// http-server.ts.
+// Detects requests that are malformed at the level of HTTP, and answers them with the short texts of Go's server. Used
+// by http-server.ts.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { hasMalformedPath } from '../exchange/request-url.ts';
 import type { NodeRequest, NodeResponse } from '../exchange/response-stream.ts';
 
-/** Most headers of a request; node:http would drop further ones without a word. */
+/** Maximum number of headers of a request; node:http would silently drop further ones. */
 export const maxHeaders = 2000;
 
 interface Refusal {
@@ -69,7 +69,7 @@ export function sendRefusal(response: NodeResponse, { code, text, body }: Refusa
   response.end(body ?? `${code} ${text}`);
 }
 
-/** Answers on the connection below TLS, because no TLS will come of it. */
+/** Answers on the plain connection, because no TLS connection will be made. */
 export function refusePlainHttp(socket: TLSSocket & { readonly _parent?: Socket }): void {
   socket._parent?.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n');
 }

@@ -9,8 +9,8 @@ export class UnansweredRequests {
   readonly #owed = new WeakMap<Socket, Map<ServerResponse, () => void>>();
 
   /**
-   * Calls `over` when the answer is sent or lost with its connection. Node does not tell an answer that waits for its
-   * turn of the loss.
+   * Calls `over` when the answer is sent, or lost with its connection. Node does not notify an answer that waits for
+   * its turn of that loss.
    */
   add(response: ServerResponse, over: () => void): void {
     const owed = this.#of(response.req.socket);
@@ -21,8 +21,8 @@ export class UnansweredRequests {
   }
 
   /**
-   * Calls `then` when the connection owes nothing of what it owes now, for callers who take it from node:http. Never
-   * called if the connection closes first.
+   * Calls `then` when all answers that the connection owes now have been sent, for callers that take it over from
+   * node:http. Never called if the connection closes first.
    */
   whenAnswered(socket: Socket, then: () => void): void {
     const owed = this.#of(socket);
@@ -41,7 +41,7 @@ export class UnansweredRequests {
     });
   }
 
-  /** Each connection has one listener, however many requests come on it. */
+  /** Each connection has one listener, however many requests arrive on it. */
   #of(socket: Socket): Map<ServerResponse, () => void> {
     const known = this.#owed.get(socket);
     if (known !== undefined) return known;

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Exchange } from '../exchange/exchange.ts';
 
 /**
- * Resolves when the whole answer is written. When the peer breaks it off, it is broken off for the client too, and the promise rejects.
+ * Resolves when the whole answer is written. When the peer breaks off, the answer to the client is broken off too, and the promise rejects.
  * It listens to events, because a watch passes thousands of pieces and an iterator would make promises for each.
  */
 export function passAnswer(exchange: Exchange, response: IncomingMessage): Promise<void> {

@@ -11,7 +11,7 @@ export interface BytesRequest extends AskedObject {
   readonly signal: AbortSignal;
 }
 
-/** Most bytes of a refusal that are read. */
+/** Maximum number of bytes of a refusal that are read. */
 const maxRefusalBytes = 50_000;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 

@@ -1,6 +1,6 @@
-// Headers of a request or answer that is passed on, without those of one connection or for this server alone. Used by
-// tunnel-upgrade.ts and tunnel-forward.ts. Source: httputil.ReverseProxy of Go, filters WithAuthentication,
-// WithImpersonation.
+// Headers of a request or answer that is passed on, without headers that belong to one connection or are for this
+// server alone. Used by tunnel-upgrade.ts and tunnel-forward.ts. Source: httputil.ReverseProxy of Go, filters
+// WithAuthentication, WithImpersonation.
 import { isTokenProtocol, subprotocolsIn } from '../../authn/websocket-protocol.ts';
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -18,7 +18,9 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Headers for this server alone: a peer must not see whom the client says it is. "expect" was answered here. */
+/**
+ * Headers for this server alone: a peer must not see the identity that the client claims. "expect" was answered here.
+ */
 const own = /^(?:authorization|expect|(?:impersonate|x-remote)-(?:user|uid|group|extra-.*))$/;
 
 /** Returns the headers that node:http and node:http2 list flat as pairs. */
@@ -36,7 +38,7 @@ export interface ForwardedRequest {
   readonly scope: 'request' | 'connection';
 }
 
-/** Returns the headers for the peer, with the client's address added to those of earlier proxies. */
+/** Returns the headers for the peer, with the client's address appended to the addresses of earlier proxies. */
 export function requestHeaders({ rawHeaders, client, scope }: ForwardedRequest): HeaderList {
   const pairs = pairsOf(rawHeaders)
     .map(([name, value]) => [name === ':authority' ? 'Host' : name, value] as const)

@@ -1,10 +1,10 @@
-// Rewrites links in a proxied peer's answer so that they lead through this server: in Location headers and in HTML.
-// Used by tunnel-forward.ts. Source: apimachinery pkg/util/proxy (Transport.rewriteURL, rewriteHTML).
+// Rewrites links in a proxied peer's answer so that they point to this server: in Location headers and in HTML. Used by
+// tunnel-forward.ts. Source: apimachinery pkg/util/proxy (Transport.rewriteURL, rewriteHTML).
 
 export interface LinkMenderOptions {
   /** The path before the peer's own path, for example "/api/v1/namespaces/ns/pods/p/proxy". */
   readonly prefix: string;
-  /** Host names of the peer: the one the client asked for, and its own. */
+  /** Host names of the peer: the requested one, and its own. */
   readonly hosts: readonly [asked: string, own: string];
 }
 
@@ -18,7 +18,8 @@ export function linkMender({ prefix, hosts: [asked, own] }: LinkMenderOptions): 
     const [, scheme, host = '', path = '', query = '', fragment = ''] = linkParts.exec(link) ?? [];
     const isElsewhere = (host !== '' && host !== asked && host !== own) || (host === '' && scheme !== undefined);
     if (isElsewhere || !path.startsWith('/')) return link;
-    // The name the client asked for works for it again; the peer's own name works for this server alone.
+    // Links with the name that the client asked for work for the client; the peer's own name works for this server
+    // only.
     const origin = host !== '' && host === asked ? `${scheme === undefined ? '' : `${scheme}:`}//${host}` : '';
     return `${origin}${path.startsWith(prefix) ? path : `${prefix}${path}`}${query}${fragment}`;
   };
@@ -116,7 +117,8 @@ function tag(
 }
 
 /**
- * Returns where the ">" outside quotes is. A loop, because a pattern would go back over all of a page that has none.
+ * Returns the position of the ">" outside quotes. It uses a loop, because a pattern would backtrack over a whole page
+ * that has none.
  */
 function tagEnd(html: string, from: number): number | undefined {
   for (let at = from; at < html.length; at++) {

@@ -1,5 +1,5 @@
-// Reads a whole page of HTML from a peer so that its links can be rewritten, and compresses it again as it was. Used by
-// tunnel-forward.ts. Source: apimachinery pkg/util/proxy (Transport.rewriteResponse).
+// Reads a whole page of HTML from a peer so that its links can be rewritten, and compresses it again in the same way.
+// Used by tunnel-forward.ts. Source: apimachinery pkg/util/proxy (Transport.rewriteResponse).
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { deflateRaw, gunzip, gzip, inflateRaw } from 'node:zlib';

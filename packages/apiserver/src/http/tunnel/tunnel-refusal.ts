@@ -51,7 +51,7 @@ export function peerRefusal(code: number, text: string, { resource, name }: Aske
   return new StatusError({
     code,
     reason,
-    // The verb would stand after the bracket; there is none.
+    // kube-apiserver would show a verb after the bracket, but there is none.
     message: `${message} ( ${resource} ${name})`,
     details: { name, kind: resource },
   });

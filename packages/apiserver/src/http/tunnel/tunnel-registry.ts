@@ -10,7 +10,8 @@ export class TunnelRegistry {
   }
 
   /**
-   * Adds a tunnel. `end` is called when the server stops, at once if it has. The returned function removes the tunnel.
+   * Adds a tunnel. `end` is called when the server stops, or at once if it has stopped. The returned function removes
+   * the tunnel.
    */
   add(end: () => void): () => void {
     this.#open.add(end);

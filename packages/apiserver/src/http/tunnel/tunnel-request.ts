@@ -1,5 +1,5 @@
-// Sends one request of this server to a peer, for proxies and logs, on a connection of its own. Used by
-// tunnel-forward.ts and tunnel-bytes.ts.
+// Sends one request of this server to a peer, for proxies and logs, on its own connection. Used by tunnel-forward.ts
+// and tunnel-bytes.ts.
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { dialError } from '../../peer/dial-error.ts';
 import { type Destination, escapePath, formatHostPort } from '../../registry/definition/destination.ts';
@@ -11,7 +11,7 @@ export interface PeerRequest {
   /** The query with "?", if there is one. Absent = the destination's own path and query. */
   readonly target?: string;
   readonly headers: HeaderList;
-  /** Sends the body and ends it. Default: there is none. */
+  /** Sends the body and ends it. Default: no body. */
   readonly send?: (request: ClientRequest) => void;
   /** Ends the request and its answer. */
   readonly signal: AbortSignal;
@@ -40,7 +40,7 @@ export async function requestPeer(
   if (!request.hasHeader('host')) request.setHeader('Host', formatHostPort(host, port));
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
-    // Errors after the answer has begun are the answer's; without a listener they would end the process.
+    // Errors after the answer has begun belong to the answer; without a listener they would end the process.
     request.on('error', (error) => reject(signal.aborted ? signal.reason : dialError(error, destination)));
     request.once('close', () => socket.destroy());
     if (send === undefined) request.end();

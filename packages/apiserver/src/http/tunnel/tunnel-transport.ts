@@ -1,5 +1,5 @@
 // TunnelTransport connects this server to kubelets, pods and endpoints; each request gets a new connection. Used by
-// tunnel-request.ts. Source: pkg/kubelet/client (transportConfig), net/http DefaultTransport (its times).
+// tunnel-request.ts. Source: pkg/kubelet/client (transportConfig), net/http DefaultTransport (for the timeouts).
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '@kapstan/api';
@@ -7,12 +7,12 @@ import { checkCertificateNames } from '../../peer/certificate-names.ts';
 import { DialError, dialError } from '../../peer/dial-error.ts';
 import type { Destination } from '../../registry/definition/destination.ts';
 
-/** How the server reaches kubelets, for logs, exec and port-forward. */
+/** Settings for connections to kubelets, for logs, exec and port-forward. */
 export interface KubeletOptions {
-  /** Certificate that this server shows to kubelets, in PEM, with its key below. Default none. */
+  /** Certificate that this server presents to kubelets, in PEM; its key is the next option. Default none. */
   readonly clientCert?: string | undefined;
   readonly clientKey?: string | undefined;
-  /** Certificates of the authorities that sign those of kubelets, in PEM. Absent = any certificate is accepted. */
+  /** Certificates of the authorities that sign kubelets' certificates, in PEM. Absent = any certificate is accepted. */
   readonly ca?: string | undefined;
   /** Longest time to connect, with the handshake, in milliseconds. 0 = as for proxies: 30 000. Default 0. */
   readonly timeoutMs?: number | undefined;

@@ -1,4 +1,4 @@
-// Leads a request for another protocol on to a peer. The client gets the peer's answer as it is; then both speak with
+// Passes a request for another protocol on to a peer. The client gets the peer's answer unchanged; then both talk to
 // each other directly. Used by connect-handler.ts and by the proxy of aggregated API servers. Source: apimachinery
 // pkg/util/proxy (UpgradeAwareHandler.tryUpgrade).
 import { request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
@@ -13,7 +13,7 @@ import { type HeaderList, pairsOf, requestHeaders } from './tunnel-headers.ts';
 import type { TunnelRegistry } from './tunnel-registry.ts';
 import { joinSockets } from './tunnel-sockets.ts';
 
-/** Where the request goes. */
+/** The destination of the request. */
 export type UpgradeTarget = Pick<Destination, 'host' | 'port' | 'path' | 'query'>;
 
 /** Opens connections for upgraded requests. */
@@ -28,7 +28,7 @@ export interface TunnelPorts<T extends UpgradeTarget> {
   readonly tunnels: TunnelRegistry;
   /** Longest silence on an upgraded connection, in milliseconds; 0 = no limit. */
   readonly tunnelIdleMs: number;
-  /** Returns the headers for the peer, made from those of the client. Default: the client's. */
+  /** Returns the headers for the peer, given the client's headers. Default: the client's. */
   readonly headers?: ((client: HeaderList) => HeaderList) | undefined;
 }
 
@@ -41,7 +41,7 @@ interface PeerAnswer {
   readonly upgrade?: { readonly socket: Socket; readonly head: Uint8Array };
 }
 
-/** Resolves when the tunnel is open or the peer's refusal is being sent. Rejects with an error that came before. */
+/** Resolves when the tunnel is open or the peer's refusal is being sent. Rejects with an earlier error. */
 export async function tunnelUpgrade<T extends UpgradeTarget>(
   exchange: Exchange,
   connection: T,

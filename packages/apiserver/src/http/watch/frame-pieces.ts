@@ -1,13 +1,13 @@
 // Cuts long frames into pieces, so that each write to a socket is small and watches that write the same frame share its
 // pieces. Used by watch-response.ts.
 
-/** Length of a piece in bytes. TLS copies what is written and keeps the copy until the socket has taken all of it. */
+/** Length of a piece in bytes. TLS copies written bytes and keeps the copy until the socket has taken all of it. */
 export const pieceBytes: number = 64 * 1024;
 
-/** Pieces of frames. They live as long as their frame. */
+/** Pieces of frames, kept for the lifetime of their frame. */
 const cut = new WeakMap<Uint8Array, readonly Uint8Array[]>();
 
-/** Returns the pieces of a frame; a short frame is its own only piece. */
+/** Returns the pieces of a frame; a short frame is a single piece. */
 export function piecesOf(frame: Uint8Array): readonly Uint8Array[] {
   if (frame.length <= pieceBytes) return [frame];
   const known = cut.get(frame);

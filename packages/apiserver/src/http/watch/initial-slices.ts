@@ -5,10 +5,10 @@ import type { CancelTimer, Clock } from '@kapstan/api';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import type { StoredObject } from '../answer/encodings.ts';
 
-/** What the frames of added objects depend on besides the objects. */
+/** The properties, besides the objects, on which the frames of added objects depend. */
 export interface FrameForm {
   readonly definition: ResourceDefinition;
-  /** Forms with equal names give equal frames for the same definition. */
+  /** Forms with equal names make equal frames for the same definition. */
   readonly name: string;
 }
 
@@ -25,7 +25,7 @@ interface KeptSlice extends InitialSlice {
   readonly form: FrameForm;
 }
 
-/** Most bytes of slices kept. A slice that is written over HTTP/1.1 is kept a second time, as a chunk. */
+/** Maximum number of bytes of kept slices. A slice that is written over HTTP/1.1 is kept a second time, as a chunk. */
 const maxBytes = 8 * 1_048_576;
 /** Watches that start within this time of each other share slices. */
 const keptMs = 5_000;

@@ -1,9 +1,9 @@
-// ReaderPace tells whether the reader of a watch is too slow. Part of watch-response.ts.
+// ReaderPace decides whether the reader of a watch is too slow. Part of watch-response.ts.
 import type { Clock } from '@kapstan/api';
 
 /** Queue limit of a reader that keeps reading, as a multiple of the limit of one that does not. */
 const boundsInAll = 8;
-/** Time after which a socket that takes nothing is stuck. A burst within one turn says nothing about its reader. */
+/** Time after which a socket that takes nothing is stuck. A burst within one turn is no evidence of a slow reader. */
 const stuckMs = 500;
 
 export interface ReaderPaceOptions {
@@ -17,14 +17,14 @@ export class ReaderPace {
   /** True when the socket has had no room since the last flush. */
   #isBlocked = false;
   #blockedSinceMs = 0;
-  /** Bytes that came since the socket was last seen to take some. */
+  /** Bytes that arrived since the socket last took some. */
   #bytesWhileBlocked = 0;
 
   constructor(options: ReaderPaceOptions) {
     this.#options = options;
   }
 
-  /** When the socket ceased to have room, by the monotonic clock; undefined = it has some. */
+  /** The time when the socket ran out of room, by the monotonic clock; undefined = it has room. */
   get blockedSinceMs(): number | undefined {
     return this.#isBlocked ? this.#blockedSinceMs : undefined;
   }
@@ -46,7 +46,7 @@ export class ReaderPace {
     if (this.#isBlocked) this.#bytesWhileBlocked += bytes;
   }
 
-  /** True when the socket took nothing for {@link stuckMs} and more than the limit came meanwhile. */
+  /** True when the socket took nothing for {@link stuckMs} and more than the limit arrived in that time. */
   get isStuck(): boolean {
     const { clock, maxBufferedBytes } = this.#options;
     if (!this.#isBlocked || this.#bytesWhileBlocked <= maxBufferedBytes) return false;
@@ -54,8 +54,8 @@ export class ReaderPace {
   }
 
   /**
-   * Returns true when several times the limit is queued. A reader is behind only after its socket was tried: events of
-   * one turn, such as the replay of a resume, do not make it slow.
+   * Returns true when several times the limit is queued. A reader counts as behind only after a write to its socket was
+   * tried, so events of one turn, such as the replay of a resume, do not make it slow.
    */
   isBehind(waitingBytes: number): boolean {
     return this.#isBlocked && waitingBytes > this.#options.maxBufferedBytes * boundsInAll;

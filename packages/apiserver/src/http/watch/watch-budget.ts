@@ -7,7 +7,7 @@ export interface BudgetedWatch {
   endForBudget(reason: BudgetReason): void;
 }
 
-/** Whose limit was exceeded. */
+/** The owner of the limit that was exceeded. */
 export type BudgetReason = 'user' | 'server';
 
 export interface WatchBudgetOptions {
@@ -17,7 +17,7 @@ export interface WatchBudgetOptions {
   readonly serverBytes: number;
 }
 
-/** Counts bytes in memory: each shared buffer once, and those that one watch alone holds. */
+/** Counts bytes in memory: each shared buffer once, and the bytes that one watch alone holds. */
 class HeldBytes {
   total = 0;
   readonly #holders = new Map<Uint8Array, number>();
@@ -89,7 +89,7 @@ export class WatchBudget {
 }
 
 /**
- * Ends watches, those with the most bytes first. A watch whose bytes are all shared frees nothing until the others that
+ * Ends watches, starting with the most bytes. A watch whose bytes are all shared frees nothing until the others that
  * hold them end too.
  */
 function endGreediest(accounts: Iterable<WatchAccount>, reason: BudgetReason, isTooMuch: () => boolean): void {
@@ -150,9 +150,7 @@ export class WatchAccount {
     for (const counter of this.#ports.counters) counter.release(bytes);
   }
 
-  /**
-   * Sets the bytes that this watch alone holds, which are those in its socket. May end this watch before it returns.
-   */
+  /** Sets the bytes that this watch alone holds in its socket. May end this watch before it returns. */
   holdOwn(bytes: number): void {
     const more = bytes - this.#ownBytes;
     this.#ownBytes = bytes;

@@ -1,5 +1,5 @@
-// WatchFrames encodes the events of one watch in the form its client asked for. All watchers of an event share frames
-// of whole objects and of metadata. Tables are shared within one second, because ages in them change.
+// WatchFrames encodes the events of one watch in the form that its client requested. All watchers of an event share
+// frames of whole objects and of metadata. Tables are shared within one second, because ages in them change.
 
 import { type Clock, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { type ChangeType, formatApiVersion, initialEventsEndAnnotation } from '@kapstan/api/internal';
@@ -21,12 +21,12 @@ import type { OutputForm } from '../exchange/negotiation.ts';
 import { statusOf, wireStatus } from '../exchange/status-response.ts';
 import type { FrameForm } from './initial-slices.ts';
 
-/** The last Table made of an object, for as long as a watch holds the object. Its ages are right for one second. */
+/** The last Table made of an object, kept while a watch holds the object. Its ages are right for one second. */
 const lastTables = new WeakMap<StoredObject, LastTable>();
 
 interface LastTable {
   readonly definition: ResourceDefinition;
-  /** Everything else that the frame depends on. */
+  /** All other properties on which the frame depends. */
   readonly name: string;
   readonly frame: WeakRef<Uint8Array>;
 }
@@ -62,7 +62,7 @@ export class WatchFrames {
   }
 
   /**
-   * What frames of added objects depend on. Undefined until the columns of a Table have been sent, and where there are
+   * The form of the frames of added objects. Undefined until the columns of a Table have been sent, and where there are
    * no frames.
    */
   get addedForm(): FrameForm | undefined {

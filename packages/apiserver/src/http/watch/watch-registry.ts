@@ -1,4 +1,4 @@
-// WatchRegistry knows the open watches, so that a stopping server can end them, and counts what they send.
+// WatchRegistry knows the open watches, so that a stopping server can end them, and counts their events.
 
 import { type Clock, delay, type GroupResource } from '@kapstan/api';
 import {
@@ -18,8 +18,8 @@ interface Overflows extends GroupResource {
 }
 
 /**
- * Counts of what the watches of one resource have sent. They are plain numbers, because a library's counters cost more
- * than the event.
+ * Counts of the events of one resource's watches. They are plain numbers, because a library's counters cost more than
+ * the event.
  */
 export interface WatchCounts {
   /** Bytes per event. */
@@ -32,7 +32,7 @@ export interface WatchCounts {
 const sizeBounds = Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i);
 const initialTimeBounds = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60];
 
-/** Least number of watches ended per second, however much time there is. Source: server/genericapiserver.go. */
+/** Minimum number of watches ended per second, however much time there is. Source: server/genericapiserver.go. */
 const minEndsPerSecond = 200;
 const stepMs = 5;
 
@@ -132,9 +132,9 @@ export class WatchRegistry {
   }
 
   /**
-   * Ends every watch after what it has queued, also watches that begin later because their request was under way. With
-   * a grace period they end one after another, so that clients do not all come back at once. Resolves when all are told
-   * to end.
+   * Ends every watch after its queued events, including watches that begin later because their request was under way.
+   * With a grace period they end one after another, so that clients do not all reconnect at once. Resolves when all
+   * have been told to end.
    */
   async endAll({ graceMs, clock }: { readonly graceMs: number; readonly clock: Clock }): Promise<void> {
     this.#isClosing = true;

@@ -7,8 +7,8 @@ import type { BudgetReason, WatchBudget } from './watch-budget.ts';
 import type { WatchFrames } from './watch-frames.ts';
 
 /**
- * Why a watch was too slow: its socket took nothing, too much was queued in it, or in all watches of its user or of the
- * server.
+ * The reason why a watch was too slow: its socket took nothing, or too much was queued in it, in all watches of its
+ * user or of the server.
  */
 export type OverflowReason = 'stuck' | 'behind' | BudgetReason;
 
@@ -18,7 +18,7 @@ export interface OpenWatch extends GroupResource {
   /** Events and bytes that wait for the socket. */
   readonly waitingEvents: number;
   readonly waitingBytes: number;
-  /** When the socket ceased to take anything, by the monotonic clock; undefined = it takes what it gets. */
+  /** The time when the socket stopped taking bytes, by the monotonic clock; undefined = it takes bytes. */
   readonly blockedSinceMs: number | undefined;
 }
 
@@ -41,8 +41,8 @@ export interface WatchResponseOptions {
   onInitialEventsSent(): void;
   /** Called when the watch is ended because the peer was too slow. */
   onOverflow(reason: OverflowReason): void;
-  /** Called once, before `onEnd`, when no more events are taken; what is queued is still sent. */
+  /** Called once, before `onEnd`, when no more events are accepted; queued ones are still sent. */
   onEnding(): void;
-  /** Called once, when the stream is over for whatever reason. */
+  /** Called once, when the stream is over for any reason. */
   onEnd(): void;
 }

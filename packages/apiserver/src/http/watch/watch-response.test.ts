@@ -16,7 +16,7 @@ import { WatchResponse } from './watch-response.ts';
 
 type Line = { readonly type: string; readonly object: UnstructuredObject & { readonly message?: string } };
 
-/** A socket that takes `roomBytes` each time that it is drained. */
+/** A socket that takes `roomBytes` each time it is drained. */
 class FakeStream implements ResponseStream {
   readonly takesPieces: boolean = true;
   bufferedBytes = 0;

@@ -14,14 +14,14 @@ import type { BudgetedWatch, BudgetReason, WatchAccount } from './watch-budget.t
 import type { WatchItem } from './watch-frames.ts';
 import type { OpenWatch, OverflowReason, WatchResponseOptions } from './watch-response-options.ts';
 
-/** A live event as shared bytes, or an initial one as it came, to be encoded when the socket has room. */
+/** A live event as shared bytes, or an initial one as an object, to be encoded when the socket has room. */
 type Pending = WatchItem | Uint8Array;
 
 /** Replaces a taken item in the queue, so that the queue does not keep it in memory. */
 const taken = new Uint8Array(0);
-/** Most empty slots at the head of the queue. */
+/** Maximum number of empty slots at the head of the queue. */
 const maxTaken = 256;
-/** Bytes written to a socket at once; then the socket has to take them, and other watches get their turn. */
+/** Number of bytes written to a socket at once; then the socket has to take them, and other watches get their turn. */
 const sliceBytes = 32 * 1024;
 /** With this many initial events or encoded bytes queued, further ones wait in the cache, where they cost nothing. */
 const fullEvents = 500;
@@ -84,21 +84,21 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     return this.#queue.length - this.#head >= fullEvents || this.#waitingBytes >= fullBytes;
   }
 
-  /** The failure, if any, that came before the stream was opened: it can still be a plain answer. */
+  /** A failure before the stream was opened; it can still become a plain answer. */
   get earlyError(): Error | undefined {
     const first = this.#queue[0];
     if (this.#stream !== undefined || first === undefined || first instanceof Uint8Array) return undefined;
     return first.type === 'ERROR' ? first.error : undefined;
   }
 
-  /** Sends the events queued so far and those to come. */
+  /** Sends the events queued so far and later ones. */
   open(stream: ResponseStream): void {
     this.#stream = stream;
     if (!this.#isEnded) this.#account = this.#options.budget.open(this.#options.userName, this);
     this.#schedule();
   }
 
-  /** Marks the events from here on as live. Call it when the initial events are known to be over. */
+  /** Marks all later events as live. Call it when the initial events are known to be over. */
   endInitialEvents(): void {
     this.#isInitial = false;
   }
@@ -124,7 +124,9 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     if (event.type === 'BOOKMARK' && event.initialEventsEnd) this.#options.onInitialEventsSent();
   }
 
-  /** A live event that cannot be encoded ends this watch after the events before it; its source is not told (I8). */
+  /**
+   * A live event that cannot be encoded ends this watch after the events before it; its source is not notified (I8).
+   */
   #pushLive(event: StorageEvent<UnstructuredObject>): void {
     try {
       this.#pushFrame(event);
@@ -161,15 +163,15 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.finish();
   }
 
-  /** Ends the stream after the queue is sent, when the time is up or the store said so. */
+  /** Ends the stream after the queue is sent, when the time is up or the store ended the watch. */
   finish(): void {
     this.#beginEnd();
     this.#schedule();
   }
 
-  /** Ends the stream after the bytes already written, when the peer is gone or the form asked for has no events. */
+  /** Ends the stream after the bytes already written, when the peer is gone or the requested form has no events. */
   close(): void {
-    // The peer would take part of a frame for the whole.
+    // The peer would mistake a part of a frame for the whole.
     if (this.#pieces.length > 0) return this.abort();
     this.#drop();
     this.#end();
@@ -244,7 +246,10 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.#head = 0;
   }
 
-  /** Asks for more once half of the room is free: asking for a few events each time costs more than sending them. */
+  /**
+   * Requests more once half of the room is free, because requesting a few events each time costs more than sending
+   * them.
+   */
   #tellOfRoom(): void {
     const { onRoom } = this;
     if (onRoom === undefined || this.#isEnding) return;

@@ -1,4 +1,4 @@
-// Checks the origin of a WebSocket: every browser sends one, and Go's server accepts none without. For
+// Checks the origin of a WebSocket: every browser sends one, and Go's server accepts no WebSocket without one. Used by
 // websocket-watch.ts. Source: golang.org/x/net/websocket (checkOrigin), net/url (ParseRequestURI).
 
 const badEscape = /%(?![0-9a-f]{2})/i;

@@ -39,7 +39,7 @@ function isWatch(url: string): boolean {
   try {
     return parseRequestInfo({ method: 'GET', ...parseRequestUrl(url) }).verb === 'watch';
   } catch (error) {
-    // Whoever reads a malformed path next refuses it.
+    // The code that reads a malformed path next refuses it.
     if (error instanceof Error) return false;
     throw error;
   }
@@ -101,14 +101,14 @@ function isRefused(exchange: Exchange, { key, version, origin, protocols }: WebS
     return refuse(400, 'missing or bad WebSocket Version');
   }
   if (!isOrigin(origin)) return refuse(403, '');
-  // A client that offers several must be told which one is spoken, and nothing chooses one.
+  // A client that offers several protocols must be told the chosen one, and nothing chooses one.
   return protocols.length > 1 && refuse(400, '');
 }
 
 function webSocketStream(webSocket: WebSocket, socket: Socket, content: 'text' | 'binary'): ResponseStream {
   const isClosed = (): boolean => webSocket.readyState !== webSocket.OPEN || socket.destroyed;
   const isBinary = content === 'binary';
-  // The end of the connection reports errors too; without a listener they would end the process.
+  // The end of the connection reports errors too; without an error listener they would end the process.
   webSocket.on('error', () => undefined);
   const write = (bytes: Uint8Array): boolean => {
     if (isClosed()) return true;

@@ -4,8 +4,8 @@ import type { CallOptions, Clock } from '@kapstan/api';
 import { timeout } from '@kapstan/api/errors';
 
 /**
- * Rejects with 504 when the time is over, and with the signal's reason when that aborts. It does so at once, even if
- * the work has not yet looked at the signal. As over HTTP, a write may still have happened.
+ * Rejects with 504 when the time is over, and with the signal's reason when that aborts. It rejects at once, even if
+ * the work has not yet checked the signal. As over HTTP, a write may still have happened.
  */
 export function withinTime<O extends CallOptions, R>(
   clock: Clock,

@@ -58,22 +58,25 @@ import {
 export interface InProcessClientOptions {
   readonly catalog: ResourceCatalog;
   /**
-   * The user of all calls. Nothing is authorised here, but admission sees the user. Default:
-   * system:apiserver in system:masters, with a uid of its own.
+   * The user of all calls. Nothing is authorised here, but admission sees the user. Default: system:apiserver in
+   * system:masters, with its own uid.
    */
   readonly user?: UserInfo | undefined;
-  /** Field manager of calls that name none. Default "kapstan". */
+  /** Field manager of calls that do not name one. Default "kapstan". */
   readonly fieldManager?: string | undefined;
   /** Absent = patches and applies are refused with 501. */
   readonly patching?: ObjectPatching | undefined;
-  /** Called after every write. */
+  /** Receives every write. Default: none. */
   readonly observer?: WriteObserver | undefined;
   /** Called with every warning. Default: nothing. */
   readonly onWarning?: ((text: string) => void) | undefined;
   readonly clock?: Clock | undefined;
 }
 
-/** As kube-apiserver asks itself, with a uid of each server. Source: server.NewLoopbackClientConfig, authorizeClientBearerToken. */
+/**
+ * The user of kube-apiserver's own requests, with a separate uid for each server. Source: server.NewLoopbackClientConfig,
+ * authorizeClientBearerToken.
+ */
 const serverUser: UserInfo = { name: 'system:apiserver', groups: ['system:authenticated', 'system:masters'] };
 
 /**
@@ -309,14 +312,14 @@ function intentOf({ fieldManager, fieldValidation }: WriteOptions): Pick<Request
 
 const json = { mediaType: 'application/json' } as const;
 
-/** A call in process has no connection that could be led on to a peer. */
+/** A call in process has no connection that could be passed on to a peer. */
 function leadsElsewhere(subresource: string): Error {
   return notImplemented(`the subresource ${subresource} is served over HTTP only`);
 }
 
 /**
- * Requires the object's own type, as over HTTP. The body of scale and the like has another kind, which the sender
- * knows.
+ * Requires the object's own type, as over HTTP. The body of scale and similar subresources has another kind, which the
+ * sender knows.
  */
 function typed(token: Resource, object: KubernetesObject, subresource?: string): KubernetesObject {
   const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';

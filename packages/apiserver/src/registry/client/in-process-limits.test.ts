@@ -89,7 +89,10 @@ describe('the time of a call in process', () => {
 describe('a list in process', () => {
   const count = 2000;
 
-  /** A client of a store whose objects must be parsed, and how many were parsed in each turn of the event loop. */
+  /**
+   * Makes a client of a store whose objects must be parsed, and counts the objects parsed in each turn of the event
+   * loop.
+   */
   function openParsed() {
     const parsedIn: number[] = [];
     let isCounting = false;
@@ -101,7 +104,7 @@ describe('a list in process', () => {
           isCounting = false;
         });
       }
-      // As long as parsing some kilobytes takes.
+      // Simulates the time for parsing some kilobytes.
       const endMs = performance.now() + 0.05;
       while (performance.now() < endMs);
       parsedIn[parsedIn.length - 1] = (parsedIn.at(-1) ?? 0) + 1;

@@ -141,7 +141,7 @@ function initialEvents(options: WatchOptions): Pick<WatchOptions, 'sendInitialEv
   return isUnsaid ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {};
 }
 
-/** Passes a watch of the store on to a subscriber, each event in the turn in which it comes. */
+/** Passes a watch of the store on to a subscriber, each event in the turn in which it arrives. */
 class SubscriberSink<T extends KubernetesObject> implements StorageWatchSink<UnstructuredObject> {
   readonly #subscriber: Subscriber<WatchEvent<T>>;
 

@@ -2,7 +2,7 @@
 // apimachinery internalversion ValidateListOptions (WatchList on).
 import { type FieldError, forbiddenField, invalid, notSupportedField } from '@kapstan/api/errors';
 
-/** The options as they were given, with the defaults of a watch filled in; absent texts are "". */
+/** The options as given, with the defaults of a watch filled in; absent texts are "". */
 export interface ListOptionTexts {
   readonly resourceVersion: string;
   readonly match: string;

@@ -1,5 +1,5 @@
-// ObjectReader lets the server itself read objects, from the cache, which may lag, or live. Admission plug-ins and
-// authenticators use it to read from the catalog's stores.
+// ObjectReader lets the server itself read objects, from the cache, which may lag, or from the store. Admission
+// plug-ins and authenticators use it to read from the catalog's stores.
 
 import { type DeepReadonly, isNotFound, type LabelSelector, type UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';

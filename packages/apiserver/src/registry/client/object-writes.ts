@@ -1,4 +1,4 @@
-// ObjectWrites leads create, update, patch and apply of an object or its subresource from the decoded request to the
+// ObjectWrites carries a create, update, patch or apply of an object or its subresource from the decoded request to the
 // store. Shared by the handlers of http/ and in-process-client.ts. Source: apiserver handlers/create.go, update.go,
 // patch.go.
 
@@ -30,12 +30,12 @@ export interface WriteTarget {
   readonly context: RequestContext;
 }
 
-/** stored: as it is kept; object: the answer of a subresource with an object of its own. */
+/** stored: the stored form; object: the answer of a subresource that has its own object. */
 export type WriteAnswer =
   | { readonly type: 'stored'; readonly stored: Stored<UnstructuredObject>; readonly created: boolean }
   | { readonly type: 'object'; readonly object: KubernetesObject; readonly created: boolean };
 
-/** A patch as it was sent. */
+/** A patch as received. */
 export interface PatchBody {
   readonly type: Patch['type'] | 'apply';
   readonly body: Uint8Array;
@@ -56,9 +56,9 @@ interface PatchCall extends FieldsCall {
 /** Patches and applies objects. Implemented over patch/ and fieldmanager/, which the registry does not import. */
 export interface ObjectPatching {
   /**
-   * Returns a function that makes the new object from the present one without changing that. It may be called several
-   * times; large objects are made in slices. For `undefined`, meaning there is none, an apply makes one and all others
-   * throw 404. Throws StatusError.
+   * Returns a function that makes the new object from the present one without changing the latter. It may be called
+   * several times; large objects are made in slices. Given `undefined`, which means that there is no object, an apply
+   * makes one and all others throw 404. Throws StatusError.
    */
   prepare(
     patch: PatchBody,
@@ -236,7 +236,7 @@ type Changed = UnstructuredObject | Promise<UnstructuredObject>;
 
 interface PartUpdate {
   readonly next: (present: UnstructuredObject) => Changed;
-  /** 'given': an apply, which has written the managedFields itself. */
+  /** 'given' for an apply, which has written the managedFields itself. */
   readonly fields: 'given' | 'tracked';
   readonly preconditions?: { readonly uid: string };
 }
@@ -250,7 +250,7 @@ async function updatePart(
     const changed = await next(present);
     part.applyDefaults?.(changed);
     if (fields === 'tracked' && part.isApplicable === true) await track?.(changed, present, part);
-    // The subresource validates what the object became, which may have more than the client sent.
+    // The subresource validates the resulting object, which may have more than the client sent.
     const asked = partOf({ part, name }, 'UPDATE', changed);
     await served.store.admitPart?.(context, { ...asked, oldObject: present, phase: 'admit' });
     return changed;

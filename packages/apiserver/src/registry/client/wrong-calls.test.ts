@@ -1,4 +1,5 @@
-// The shared suite of wrong calls, in process. There are no resources, so a call that is passed on would be a 404.
+// Runs the shared suite of wrong calls in process. There are no resources, so a call that passed the checks would get a
+// 404.
 import { wrongCallConformance } from '@kapstan/api/testing';
 import { ResourceCatalog } from '../definition/catalog.ts';
 import { InProcessClient } from './in-process-client.ts';

@@ -69,7 +69,7 @@ function pageEnd({ resourceVersion }: ObjectList, key: string, lastKey: string):
   return { resourceVersion, continue: encodeContinue(keyAfter(lastKey), prefix, revision) };
 }
 
-/** A token contains the version. */
+/** Returns the options of a further page. They name no version, because the token contains it. */
 function nextPage({ predicate, recursive, signal }: ListOptions, token: string): ListOptions {
   const page = { ...withoutSelectors(predicate), limit: maxBatchObjects, continue: token };
   return { predicate: page, recursive, signal };

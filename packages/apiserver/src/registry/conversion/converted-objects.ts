@@ -14,9 +14,9 @@ import type { ObjectConversion } from '../definition/object-conversion.ts';
 
 type StoredObject = Stored<UnstructuredObject>;
 
-/** Most objects in one call of the conversion. */
+/** Maximum number of objects in one call of the conversion. */
 export const maxBatchObjects = 500;
-/** Most bytes of the stored objects in one call, unless a single one is larger. */
+/** Maximum number of bytes of the stored objects in one call, unless a single one is larger. */
 export const maxBatchBytes: number = 1024 * 1024;
 
 export interface ConvertedObjectsOptions {
@@ -36,7 +36,7 @@ export class ConvertedObjects {
    * objects, so the map grows no larger than the cache. Converted objects are kept as bytes.
    */
   readonly #known = new WeakMap<StoredObject, StoredObject>();
-  /** Stored objects of other versions: seeing that means parsing them. */
+  /** Stored objects known to have other versions; finding this out requires parsing them. */
   readonly #others = new WeakSet<StoredObject>();
   readonly #underWay = new WeakMap<StoredObject, Promise<StoredObject>>();
 
@@ -58,7 +58,7 @@ export class ConvertedObjects {
     return undefined;
   }
 
-  /** Converts again even what is known, for answers that must not be older than the conversion itself. */
+  /** Converts again even known objects, for answers that must not be older than the conversion itself. */
   async fresh(stored: StoredObject, signal?: CallSignal): Promise<StoredObject> {
     if (await stored.restore()) onNextTurn(() => stored.release());
     if (stored.view((object) => object.apiVersion) === this.#apiVersion) return stored;
@@ -79,7 +79,7 @@ export class ConvertedObjects {
     return storeds.map((stored) => this.#known.get(stored) as StoredObject);
   }
 
-  /** Finds out which are known, which means parsing each new one. */
+  /** Finds out which objects are known, which requires parsing each new one. */
   async #lookAt(storeds: readonly StoredObject[], signal: CallSignal | undefined): Promise<void> {
     const slice = new TurnSlice();
     for (const stored of storeds) {
@@ -98,7 +98,7 @@ export class ConvertedObjects {
     for (const [index, stored] of batch.entries()) {
       const one = converting.then((converted) => converted[index] as StoredObject);
       this.#underWay.set(stored, one);
-      // Callers that wait get the failure. Without this line it would be unhandled when there are none.
+      // Waiting callers get the failure. Without this line it would be unhandled when there are none.
       one.catch(() => undefined);
     }
     try {
@@ -149,7 +149,7 @@ export class ConvertedObjects {
   }
 }
 
-/** Parses a large object in several turns. The object stays released if it was. */
+/** Parses a large object in several turns. An object that was released stays released. */
 async function parsed(stored: StoredObject): Promise<StoredObject['object']> {
   const wasReleased = await stored.restore();
   const object = stored.view((seen) => seen);

@@ -13,7 +13,7 @@ const predicate = {
   allowWatchBookmarks: false,
 };
 
-/** Batches that were asked for, each with what settles it. */
+/** Requested batches, each with the function that settles it. */
 let asked: { readonly count: number; finish(): void }[];
 let objects: ConvertedObjects;
 let below: StorageWatchSink<UnstructuredObject>;
@@ -67,7 +67,7 @@ function storedIn(version: string, name: string, bytes = 100): Stored<Unstructur
 const added = (stored: Stored<UnstructuredObject>): StorageEvent<UnstructuredObject> => ({ type: 'ADDED', stored });
 const bookmark: StorageEvent<UnstructuredObject> = { type: 'BOOKMARK', revision: 9 as never, initialEventsEnd: false };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-/** Waits until so many batches were asked for, which takes some turns when they are long, and settles the last. */
+/** Waits until this many batches have been requested, which takes some turns for long ones, and settles the last. */
 const settle = async (count: number): Promise<void> => {
   while (asked.length < count) await turn();
   asked[count - 1]?.finish();

@@ -22,7 +22,10 @@ type StoredObject = Stored<UnstructuredObject>;
 
 /** When this many events wait here, the cache holds back initial objects. */
 const fullQueue = 512;
-/** Most waiting events. A watch that is further behind ends, and its client resumes from the last event that it saw. */
+/**
+ * Maximum number of waiting events. A watch that is further behind ends, and its client resumes from the last event
+ * that it saw.
+ */
 const maxQueue = 5_000;
 /** Number of events converted by one call. */
 const batchSize = 256;
@@ -43,7 +46,7 @@ export class ConvertedWatch implements StorageWatch {
   readonly #queue: Event[] = [];
   #watch: StorageWatch | undefined;
   #isConverting = false;
-  /** The end of the watch below, once it has come. Events before it are delivered first. */
+  /** The end of the watch below, once it is known. Events before it are delivered first. */
   #end: { readonly error: Error | undefined } | undefined;
   #isClosed = false;
   #onRoom: (() => void) | undefined;
@@ -59,7 +62,7 @@ export class ConvertedWatch implements StorageWatch {
     return this.#watch?.begun;
   }
 
-  /** Starts the watch. Throws what the storage below throws. */
+  /** Starts the watch. Throws the errors of the storage below. */
   start(base: Storage<UnstructuredObject>, key: string, options: StorageWatchOptions<UnstructuredObject>): void {
     const asked = this.#selects
       ? { ...options, predicate: withoutSelectors(options.predicate), withPrevious: true }

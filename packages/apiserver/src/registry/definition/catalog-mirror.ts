@@ -1,6 +1,5 @@
-// Copies the wanted resources of a catalog into another one and follows its changes. It stands between the resources
-// that the server itself uses and the resources that it serves to clients: --runtime-config removes some from the
-// second only.
+// Copies the wanted resources of a catalog into another one and follows its changes. It connects the resources that the
+// server itself uses with those that it serves to clients: --runtime-config removes some only from the latter.
 import { ResourceCatalog, type ServedResource } from './catalog.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 

@@ -6,7 +6,7 @@ import type { KubernetesObject } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
 import type { ResourceDefinition } from './resource-definition.ts';
 
-/** Throws TypeError that names the store and what its definition lacks. */
+/** Throws a TypeError that names the store and the missing parts of its definition. */
 export function requireComplete<T extends KubernetesObject>(definition: ResourceDefinition<T>): void {
   const { resource, singular, storagePrefix, selectableFields, indexedFields = [] } = definition;
   if (!resource) throw new TypeError(`store of kind "${definition.kind}" must have a resource`);
@@ -20,7 +20,7 @@ export function requireComplete<T extends KubernetesObject>(definition: Resource
   // An index is used through selectors only, so indexing a field that cannot be selected would be wasted.
   const idle = indexedFields.find((field) => !selectableFields.includes(field));
   if (idle !== undefined)
-    throw new TypeError(`${name} cannot index ${JSON.stringify(idle)}: it is no selectable field`);
+    throw new TypeError(`${name} cannot index ${JSON.stringify(idle)}: it is not a selectable field`);
 }
 
 /** NewFunc and NewListFunc, the strategies, PredicateFunc and TableConvertor of the Go library. */

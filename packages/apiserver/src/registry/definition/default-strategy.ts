@@ -1,4 +1,4 @@
-// A strategy without rules of its own, and the steps that other strategies share. Kinds without facts, such as custom
+// A strategy without special rules, and the steps that other strategies share. Kinds without facts, such as custom
 // resources and the kinds of tests, spread it into theirs. Built-in kinds use typed-strategy.ts.
 
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
@@ -17,7 +17,7 @@ export const defaultStrategy: ResourceStrategy<KubernetesObject> = {
   validateUpdate: () => [],
 };
 
-/** Wraps the strategy of an object whose status has an endpoint of its own: it neither sets nor changes `status`. */
+/** Wraps the strategy of an object whose status has its own endpoint: it neither sets nor changes `status`. */
 export function withoutStatus<T extends KubernetesObject>(strategy: ResourceStrategy<T>): ResourceStrategy<T> {
   const { prepareForUpdateInSlices } = strategy;
   return {
@@ -40,10 +40,10 @@ export function withoutStatus<T extends KubernetesObject>(strategy: ResourceStra
   };
 }
 
-/** Which metadata stays the same when a status is written: 'all' except managedFields, or 'none' of it. */
+/** Metadata that stays the same when a status is written: 'all' except managedFields, or 'none' of it. */
 export type KeptMetadata = 'all' | 'none';
 
-/** Returns the strategy of /status: everything but `status` stays as it was, and nothing is created. */
+/** Returns the strategy of /status: everything except `status` keeps its old value, and nothing is created. */
 export function statusStrategy<T extends KubernetesObject>(
   strategy: ResourceStrategy<T>,
   options: { readonly keeps: KeptMetadata },

@@ -1,4 +1,4 @@
-// DefinitionOrigin says from what a ResourceDefinition was made, so that a thread can make the same one. Read by
+// DefinitionOrigin describes the source of a ResourceDefinition, so that a thread can make the same one. Read by
 // large-validation.ts.
 
 /** Plain data from which another thread makes the same definition. A definition always has the same origin object. */

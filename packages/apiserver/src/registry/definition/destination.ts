@@ -1,5 +1,5 @@
-// Destination: where and how a request is led on, for example to a node's kubelet, a pod or an endpoint of a service.
-// Found by the subresources of registry/core; http/tunnel/tunnel-transport.ts connects to it.
+// Destination: where and how a request is passed on, for example to a node's kubelet, a pod or an endpoint of a
+// service. Found by the subresources of registry/core; http/tunnel/tunnel-transport.ts connects to it.
 
 export interface Destination {
   readonly scheme: 'http' | 'https';
@@ -11,8 +11,9 @@ export interface Destination {
   /** The query as sent, without "?". Absent = the request's query. */
   readonly query?: string;
   /**
-   * How the peer proves itself. 'kubelet': as the server's options say, and this server shows its certificate;
-   * 'unverified-kubelet': any certificate, and this server shows its own; 'anyone': any certificate, and none is shown.
+   * How the peer proves its identity. 'kubelet': by the server's options, and this server presents its certificate;
+   * 'unverified-kubelet': any certificate is accepted, and this server presents its own; 'anyone': any certificate is
+   * accepted, and none is presented.
    */
   readonly peer: 'kubelet' | 'unverified-kubelet' | 'anyone';
 }
@@ -20,13 +21,13 @@ export interface Destination {
 /** A destination for requests of clients, and how they are passed on. */
 export interface Connection extends Destination {
   /**
-   * 'required': requests that are no upgrade are refused. 'optional': they are passed on, and links in the answer are
+   * 'required': requests that are not upgrades are refused. 'optional': they are passed on, and links in the answer are
    * rewritten.
    */
   readonly upgrade: 'required' | 'optional';
 }
 
-/** Returns, for example, "https://[::1]:10250/exec/ns/pod", with the port as it was asked for. */
+/** Returns, for example, "https://[::1]:10250/exec/ns/pod", with the port as requested. */
 export function formatDestination({ scheme, host, port, path, query }: Destination): string {
   const suffix = query === undefined || query === '' ? '' : `?${query}`;
   return `${scheme}://${formatHostPort(host, port)}${escapePath(path)}${suffix}`;

@@ -14,7 +14,7 @@ const decisionOf = (answers: readonly MaybePromise<string>[]): MaybePromise<stri
     otherwise: () => 'nobody',
   });
 };
-/** A promise of another realm, which is no instance of our Promise. */
+/** A promise of another realm, which is not an instance of our Promise. */
 const elsewhere = (answer: string): Promise<string> => runInNewContext('Promise.resolve(answer)', { answer });
 const later = (answer: string): Promise<string> => Promise.resolve(answer);
 

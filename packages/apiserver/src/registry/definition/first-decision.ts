@@ -1,5 +1,5 @@
-// firstDecision asks several parties in turn until one decides. Authenticators and authorizers use it: most know the
-// answer at once, and then no promise is made, which would cost every request microseconds.
+// firstDecision asks several parties in turn until one decides. Authenticators and authorizers use it. Most know the
+// answer at once, so no promise is made, which would cost every request microseconds.
 import { isPromiseLike } from '@kapstan/api/internal';
 
 export type MaybePromise<T> = T | Promise<T>;
@@ -12,7 +12,7 @@ export interface InTurn<A, R, D> {
   readonly otherwise: () => D;
 }
 
-/** Decides in this turn as far as they answer in it. Throws or rejects with the error of any of them. */
+/** Decides in this turn if all parties asked so far answer in it. Throws or rejects with the error of any of them. */
 export function firstDecision<A, R, D>(
   all: readonly A[],
   { ask, decide, otherwise }: InTurn<A, R, D>,

@@ -1,5 +1,5 @@
-// KindCatalogue reads a set of kinds with Go types from data: what clients discover, where objects are stored, how they
-// are selected, shown and written. A package with kinds makes one and asks it for the facts of each resource.
+// KindCatalogue reads facts about a set of kinds with Go types from data: their discovery, storage keys, selection,
+// columns and behaviour in writes. A package with kinds makes one and reads the facts of each resource from it.
 import { formatApiVersion, type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';
 import type { ValidationPolicy } from '../meta/field.ts';
@@ -72,7 +72,7 @@ interface Identity extends GroupVersionResource {
 export class KindCatalogue {
   readonly #data: KindData;
 
-  /** Reads nothing until asked. */
+  /** Reads nothing until it is first used. */
   constructor(data: KindData) {
     this.#data = data;
   }

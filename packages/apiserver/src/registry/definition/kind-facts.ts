@@ -1,4 +1,4 @@
-// KindFacts: the facts of a kind with Go types, as data. The package that brings the kind hands them to
+// KindFacts: the facts of a kind with Go types, as data. The package that has the kind passes them to
 // typed-resource.ts.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';

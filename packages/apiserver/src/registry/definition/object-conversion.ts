@@ -5,9 +5,9 @@ import type { CallSignal } from '@kapstan/api/internal';
 
 export interface ObjectConversion {
   /**
-   * Resolves to the objects in the version, in the order given. Objects that have the version are returned as they are;
-   * all others are requested at once. Never changes its arguments. Rejects with StatusError when one cannot be
-   * converted, and with the signal's reason.
+   * Resolves to the objects in the version, in the order given. Objects that already have the version are returned
+   * unchanged; all others are requested at once. Never changes its arguments. Rejects with StatusError when one cannot
+   * be converted, and with the signal's reason.
    */
   convert(
     objects: readonly DeepReadonly<UnstructuredObject>[],

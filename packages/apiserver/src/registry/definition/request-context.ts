@@ -1,4 +1,5 @@
-// RequestContext says who asks for what. Made once at the edge (HTTP or in process) and passed down.
+// RequestContext names the user and the purpose of a request. Made once at the edge (HTTP or in process) and passed
+// down.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { Span } from '../../tracing/span.ts';
@@ -17,19 +18,19 @@ export interface WriteIntent {
   readonly fieldValidation?: string;
 }
 
-/** What the registry knows of a request: who asks, for what, until when. */
+/** Everything that the registry knows about a request: its user, its purpose, its deadline. */
 export interface RequestContext {
   readonly user: UserInfo;
   /** The request's namespace; "" for cluster-scoped resources and for all namespaces. */
   readonly namespace: string;
-  /** The verb as authorizers know it: "update", "patch". Absent = the server itself asks, for nobody. */
+  /** The verb as authorizers know it: "update", "patch". Absent = a request of the server itself, for no user. */
   readonly verb?: string | undefined;
   /** dryRun=All: everything is done except the write. */
   readonly dryRun: boolean;
   /** Name of the owner of the written fields. */
   readonly fieldManager: string;
   readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
-  /** Absent = nothing was asked for. */
+  /** Absent = the client expressed no intent. */
   readonly intent?: WriteIntent | undefined;
   readonly signal?: CallSignal | undefined;
   /** Identifies the request in traces of storage. */
@@ -51,14 +52,14 @@ export interface RequestContext {
     next: DeepReadonly<UnstructuredObject>,
     old: DeepReadonly<UnstructuredObject> | undefined,
   ): Promise<void>;
-  /** Rejects with 403 when an update would create the object and its user may not. Absent = everybody may. */
+  /** Rejects with 403 when an update would create the object and its user may not. Absent = every user may. */
   authorizeCreate?(): Promise<void>;
   /**
    * Adds an annotation to the audit events of the request; the first value of a key counts. Absent = nothing is
    * recorded.
    */
   readonly annotate?: ((key: string, value: string) => void) | undefined;
-  /** True when the audit event holds the request's object, so that annotations may tell of its content. Default false. */
+  /** True when the audit event holds the request's object, so that annotations may reveal its content. Default false. */
   readonly auditsRequest?: boolean | undefined;
   /** Adds a Warning header to the answer. Equal texts are sent once. */
   warn(text: string): void;

@@ -28,7 +28,7 @@ export interface StrategySubresource<T extends KubernetesObject> {
 /** `track`: tracks fields for the store of the object, if that keeps managedFields. */
 export type SubresourceChange = (present: UnstructuredObject, track?: TrackFields) => Promise<UnstructuredObject>;
 
-/** A subresource with an object of its own: scale, binding, eviction, token. Absent functions answer 405. */
+/** A subresource with its own object: scale, binding, eviction, token. Absent functions answer 405. */
 export interface ObjectSubresource<T extends KubernetesObject> {
   readonly type: 'object';
   readonly name: string;
@@ -38,8 +38,8 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   /** Accepts bodies of other versions of its kind. Absent = none. */
   readonly acceptsVersion?: (version: GroupVersion) => boolean;
   /**
-   * Brings an object as it was decoded into the form that admission and the functions below get: with defaults, and with
-   * the members that Go always writes. Absent = it has that form.
+   * Brings a decoded object into the form for admission and the functions below: with defaults, and with the members that Go always writes.
+   * Absent = it has that form already.
    */
   applyDefaults?(object: UnstructuredObject): void;
   /** Shows its object as a row. Absent = there is no Table. */
@@ -52,7 +52,7 @@ export interface ObjectSubresource<T extends KubernetesObject> {
     call: {
       readonly name: string;
       readonly body: UnstructuredObject;
-      /** Runs validating admission for the body, as it is by then. */
+      /** Runs validating admission for the body in its present state. */
       readonly validate: () => Promise<void>;
     },
   ): Promise<KubernetesObject>;
@@ -85,7 +85,7 @@ export type QueryOptionTypes = Readonly<
   Record<string, 'string' | 'strings' | 'boolean' | 'integer' | 'numbers' | 'time'>
 >;
 
-/** Leads requests on to a peer without looking at their bodies. Source: apiserver rest.Connecter. */
+/** Passes requests on to a peer without reading their bodies. Source: apiserver rest.Connecter. */
 export interface Connecter<T extends KubernetesObject> {
   readonly methods: readonly string[];
   readonly queryOptions: QueryOptionTypes;
@@ -101,7 +101,7 @@ export interface Connecter<T extends KubernetesObject> {
   ): Promise<Connection>;
 }
 
-/** Bytes that are no object, sent as they come from their source. */
+/** Bytes that are not an object, sent as they arrive from their source. */
 interface ByteAnswer {
   readonly contentType: string;
   readonly from: Destination;
@@ -127,7 +127,7 @@ export type Subresource<T extends KubernetesObject> =
   | ByteSubresource<T>;
 
 /**
- * Called once with `true` when the reserving write has happened, else with `false`, also for a dry run. Never rejects,
+ * Called once with `true` when the write has succeeded, otherwise with `false`, even for a dry run. Never rejects,
  * because the write can no longer be changed.
  */
 export type FinishReservation = (committed: boolean) => Promise<void>;
@@ -155,7 +155,9 @@ interface DiscoveryPlace {
 }
 
 interface PublishedResource {
-  /** A text that changes whenever the schema or the selectable fields may have changed. Absent: the schema itself is compared. */
+  /**
+   * A text that changes whenever the schema or the selectable fields may have changed. Absent = the schema itself is compared.
+   */
   readonly revision?: string;
   /** False = objects may have members that no schema describes. Default true. */
   readonly hasSchema?: boolean;
@@ -163,7 +165,7 @@ interface PublishedResource {
   readonly keepsUnknownFields?: boolean;
 }
 
-/** What a server has to know of a kind to serve it: names, schema, strategy, columns. */
+/** Everything that a server has to know about a kind to serve it: names, schema, strategy, columns. */
 export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObject> {
   readonly group: string;
   readonly version: string;
@@ -187,11 +189,11 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * Default false.
    */
   readonly uncachedByDefault?: boolean | undefined;
-  /** True = for admission an object lies in the namespace of its own name, as a Namespace does. Default false. */
+  /** True = for admission, an object is in the namespace with its own name, as a Namespace is. Default false. */
   readonly isOwnNamespace?: boolean | undefined;
   /**
-   * Place in discovery of its group, and of its version within the group; smaller ones come first. Absent = after all
-   * with a place.
+   * Place of its group in discovery, and of its version within the group; smaller ones come first. Absent = after all
+   * that have a place.
    */
   readonly discoveryPlace?: DiscoveryPlace | undefined;
   /**
@@ -214,14 +216,14 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly invalidKind?: GroupKind | undefined;
   /**
    * True for kinds of a CustomResourceDefinition: their list items carry kind and apiVersion, they have no strategic
-   * merge patch and their own texts of 404.
+   * merge patch, and other texts for 404.
    */
   readonly isCustom?: boolean | undefined;
   /** Details that OpenAPI documents show of a custom resource. Absent: they show its schema alone. */
   readonly published?: PublishedResource | undefined;
   /**
-   * How another thread can make this definition, so that large objects are validated there. Absent = they are validated in the turn of the
-   * request. A copy with another strategy must leave it out, because the thread has the original's.
+   * Says how another thread can make this definition, so that large objects are validated there. Absent = they are validated in the turn of
+   * the request. A copy with another strategy must leave it out, because the thread has the original's.
    */
   readonly origin?: DefinitionOrigin | undefined;
   /** Warning sent with every answer of a deprecated resource or version. */
@@ -233,7 +235,7 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   applyDefaults(object: T): void;
   /** Does what {@link applyDefaults} does, in slices. Absent = in one turn. */
   applyDefaultsInSlices?(object: T): SlicedWork<void>;
-  /** Fills in, in place, what is computed on read and not stored. Absent = nothing. */
+  /** Fills in fields that are computed on read and not stored, in place. Absent = nothing. */
   decorate?(object: T): void;
   /**
    * Converts between the stored version and this one. Absent = both have the same shape and only apiVersion is changed.
@@ -256,8 +258,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    */
   readonly conversion?: ObjectConversion | undefined;
   /**
-   * Converters from versions of another shape that old servers stored, by apiVersion, to the storage version. Each gets
-   * a fresh copy.
+   * Converters from versions with other shapes that old servers stored, by apiVersion, to the storage version. Each
+   * gets a fresh copy.
    */
   readonly upgrades?: ReadonlyMap<string, (stored: UnstructuredObject) => UnstructuredObject> | undefined;
 }

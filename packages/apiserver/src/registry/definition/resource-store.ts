@@ -16,9 +16,11 @@ export interface DeleteRequest {
   /** Deprecated form of `propagationPolicy`. */
   readonly orphanDependents?: boolean | undefined;
   readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean | undefined;
-  /** True = part of the deletion of a collection, for whose admission the object has no name. Default false. */
+  /** True = part of the deletion of a collection, where the object has no name for admission. Default false. */
   readonly isOfCollection?: boolean;
-  /** True = admission has seen the request in another form, as an eviction, and is not asked again. Default false. */
+  /**
+   * True = admission has seen the request in another form, such as an eviction, and is not called again. Default false.
+   */
   readonly isAdmitted?: boolean;
 }
 
@@ -31,13 +33,13 @@ export type SelectRequest = Pick<
 export interface WatchRequest extends SelectRequest {
   readonly sendInitialEvents?: boolean | undefined;
   readonly allowWatchBookmarks?: boolean | undefined;
-  /** As in StorageWatchOptions. */
+  /** See StorageWatchOptions. */
   readonly marksInitialEventsEnd?: boolean | undefined;
   /** Monotonic time in milliseconds. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** Writes the managedFields of `next`, the object of a subresource that has a kind of its own. */
+/** Writes the managedFields of `next`, the object of a subresource that has its own kind. */
 export type TrackFields = (
   next: KubernetesObject,
   old: DeepReadonly<KubernetesObject>,
@@ -46,8 +48,8 @@ export type TrackFields = (
 
 /**
  * Makes the new object from the present one (`undefined` when absent), which is a private copy. May run several times;
- * throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike. `track` is for functions that write
- * managedFields themselves; absent if the store keeps none.
+ * throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike. Functions that write managedFields
+ * themselves call `track`, which is absent if the store keeps none.
  */
 type Transform<T extends KubernetesObject> = (present: T | undefined, track: TrackFields | undefined) => Promise<T> | T;
 
@@ -60,17 +62,17 @@ export interface UpdateRequest<T extends KubernetesObject> {
   readonly subresource?: string;
   /** 'given': the transform has written metadata.managedFields itself (server-side apply, scale). Default 'tracked'. */
   readonly managedFields?: 'tracked' | 'given';
-  /** True = create a missing object whatever the strategy says, for server-side apply. */
+  /** True = create a missing object even if the strategy does not allow it, for server-side apply. */
   readonly forceAllowCreate?: boolean;
-  /** True = admission sees the request in another form (Scale, Binding), and is not asked about this one. Default false. */
+  /** True = admission sees the request in another form (Scale, Binding), and is not called for this one. Default false. */
   readonly isAdmitted?: boolean;
   /** Called instead of validating admission where `isAdmitted`. Absent = nothing is left to validate. */
   validateAdmitted?(next: DeepReadonly<T>, old: DeepReadonly<T>): Promise<void> | undefined;
-  /** Checked against the stored object. A PUT passes the uid of its body, a patch none. */
+  /** Checked against the stored object. A PUT passes the uid of its body, a patch passes none. */
   readonly preconditions?: Preconditions;
 }
 
-/** The object of a subresource with a kind of its own, as sent by a client. Admission changes it in place. */
+/** The object of a subresource with its own kind, as sent by a client. Admission changes it in place. */
 export interface SentPart {
   readonly operation: 'CREATE' | 'UPDATE' | 'CONNECT';
   readonly name: string;
@@ -109,7 +111,10 @@ export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> 
     name: string,
     options?: { readonly resourceVersion?: string | undefined },
   ): Promise<Stored<T>>;
-  /** Returns undefined when there is no such object, for objects that are often absent. Absent = use {@link get}. */
+  /**
+   * Returns undefined when there is no such object; it is meant for objects that are often absent. Absent = use {@link
+   * get}.
+   */
   find?(
     context: RequestContext,
     name: string,

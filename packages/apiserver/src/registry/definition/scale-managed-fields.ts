@@ -1,5 +1,5 @@
-// Converts managedFields between a scaled object and its Scale. A Scale owns nothing itself: its owners are the owners
-// of the object's replicas. Used by scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery
+// Converts managedFields between a scaled object and its Scale. A Scale has no owners of its own; its owners are the
+// owners of the object's replicas. Used by scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery
 // util/managedfields/scalehandler.go.
 import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import { isJsonObject, type ManagedFieldsEntry, parseApiVersion } from '@kapstan/api/internal';
@@ -10,7 +10,7 @@ import type { TrackFields } from './resource-store.ts';
 type Entry = DeepReadonly<ManagedFieldsEntry>;
 type Fields = Record<string, unknown>;
 
-/** Where the replicas are in the scaled object, and in which version the object is requested. */
+/** The place of the replicas in the scaled object, and the version in which the object is requested. */
 export interface ScaledField {
   readonly apiVersion: string;
   /** Member names from the root, for example ["spec", "replicas"]. */
@@ -27,7 +27,7 @@ function scaleEntries(ofObject: readonly Entry[] | undefined, { path }: ScaledFi
 }
 
 /**
- * Returns the object's entries after its Scale was written: former owners lose the replicas, and managers who wrote
+ * Returns the object's entries after its Scale was written: former owners lose the replicas, and managers that wrote
  * through the Scale get an entry without a time. Entries of versions that the object does not have are dropped.
  */
 function objectEntries(

@@ -1,5 +1,5 @@
 // SchemaResource makes the definition of a resource from a structural schema, as for custom resources. Programs that
-// serve kinds of their own use it.
+// serve their own kinds use it.
 import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { FieldError } from '@kapstan/api/errors';
@@ -38,7 +38,7 @@ export interface SchemaKind<T extends KubernetesObject = UnstructuredObject> {
    * are dropped.
    */
   readonly schema: JsonSchema;
-  /** True = the status has an endpoint of its own, and writes of the object do not change it. Default false. */
+  /** True = the status has its own endpoint, and writes of the object do not change it. Default false. */
   readonly hasStatus?: boolean;
   /** Default: name and age. */
   readonly table?: TableConvertor<T>;

@@ -1,4 +1,4 @@
-// The context of the server's own work between the stores: it has no user, and its warnings go to nobody.
+// The context of the server's own work between the stores: it has no user, and nobody gets its warnings.
 import type { RequestContext } from './request-context.ts';
 
 /** Returns a context. `namespace` is "" for cluster-scoped objects. */

@@ -15,7 +15,7 @@ export type MetadataOnUpdate = 'change' | 'whole' | 'both' | 'none';
 
 /**
  * Rules of one kind for creates, updates and deletes. The prepare functions change the object, a private copy, in
- * place. The validate functions return all errors and change nothing; warnings that are due even beside errors go to
+ * place. The validate functions return all errors and change nothing; warnings that are sent even with errors go to
  * `context.warn`. The generic store checks metadata.
  */
 export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObject> {
@@ -23,7 +23,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   readonly allowCreateOnUpdate: boolean;
   /** True = a PUT without resourceVersion is accepted. */
   readonly allowUnconditionalUpdate: boolean;
-  /** Clears what clients may not set (status, …) and fills in what only the server knows. */
+  /** Clears fields that clients may not set (status, …) and fills in those that only the server knows. */
   prepareForCreate(object: T, context: RequestContext): void;
   /**
    * Throws when the kind accepts no new objects at present. Called again after a validation that took several turns.
@@ -51,14 +51,14 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
     | undefined;
   /**
    * Checks whether the user of the request may write an object that is valid. `old` is absent when the object is
-   * created. Resolves to the error if not. Absent = everybody may.
+   * created. Resolves to the error if not. Absent = every user may.
    */
   readonly permit?: PermitWrite<T> | undefined;
-  /** Same as `permit`, but its errors are told before those of an object that is invalid, and with them. */
+  /** Like `permit`, but its errors are reported before those of an invalid object, and together with them. */
   readonly permitAlways?: PermitWrite<T> | undefined;
   warningsOnCreate?(object: DeepReadonly<T>, context: RequestContext): readonly string[];
   warningsOnUpdate?(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly string[];
-  /** Brings a valid object into its one stored form. */
+  /** Brings a valid object into its single stored form. */
   canonicalize?(object: T): void;
   /**
    * Returns the grace period of a deletion in seconds; undefined = deleted at once. The argument is the requested
@@ -66,7 +66,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    */
   gracePeriodSeconds?(object: DeepReadonly<T>, asked: number | undefined): number | undefined;
   /**
-   * True = a delete does not remove the object yet, whatever its metadata.finalizers are. It gets a deletionTimestamp
+   * True = a delete does not remove the object yet, even if metadata.finalizers is empty. It gets a deletionTimestamp
    * but no deletionGracePeriodSeconds. Namespaces set it, because they have spec.finalizers.
    */
   holdsDeletion?(object: DeepReadonly<T>): boolean;
@@ -75,8 +75,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    */
   prepareForDeletion?(object: T): void;
   /**
-   * True = the deletion of an object that is held adds no finalizer of the garbage collector, whatever it asks for.
-   * Default false.
+   * True = the deletion of an object that is held adds no finalizer of the garbage collector, whatever the request
+   * says. Default false.
    */
   readonly heldIgnoresPropagation?: boolean | undefined;
   /**
@@ -88,13 +88,15 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   readonly deletionWarning?: string | undefined;
   /** Returns the time to live in seconds; undefined = forever. Events: 3600. */
   ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;
-  /** Field paths that this endpoint ignores and that its writers do not come to own, for example [["status"]]. */
+  /**
+   * Field paths that this endpoint ignores, so that its writers do not become their owners, for example [["status"]].
+   */
   readonly resetFields?: readonly (readonly string[])[] | undefined;
   /** Rules for metadata that the kind's own update checks apply after the generic ones. Default 'change'. */
   readonly updateMetadata?: MetadataOnUpdate | undefined;
   /**
    * 'Kubernetes': a finalizer without a domain must be a standard one. 'Qualified': any qualified name. Default
-   * 'Qualified' for custom resources, else 'Kubernetes'.
+   * 'Qualified' for custom resources, otherwise 'Kubernetes'.
    */
   readonly finalizerNames?: 'Kubernetes' | 'Qualified' | undefined;
   /** Returns the faults of a name, none when it is valid. Absent = the name must be a DNS-1123 subdomain. */

@@ -10,24 +10,24 @@ import type { MetadataOnUpdate, PermitWrite, ResourceStrategy } from './strategy
 
 /** The part of an object that its /status endpoint changes, and the rules for it. */
 interface StatusRules<T extends KubernetesObject> {
-  /** Called after everything but metadata and status was taken over from the old object. */
+  /** Called after everything except metadata and status was copied from the old object. */
   prepare?(next: T, old: DeepReadonly<T>): void;
   validate?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
   warnings?(next: DeepReadonly<T>): readonly string[];
-  /** True = labels, annotations, finalizers and owners stay as they were, too. */
+  /** True = labels, annotations, finalizers and owners keep their old values, too. */
   readonly keepsMetadata?: boolean;
   /** Default 'change'. */
   readonly updateMetadata?: MetadataOnUpdate;
-  /** Checks whether the user may write what was changed. Its errors are told with those of {@link validate}. */
+  /** Checks whether the user may write the changes. Its errors are reported together with those of {@link validate}. */
   readonly permit?: PermitWrite<T> | undefined;
   /** True = the endpoint has no Table. Default false. */
   readonly withoutTable?: boolean;
-  /** Fields that the endpoint ignores besides the content of the kind and the metadata that it keeps. */
+  /** Fields that the endpoint ignores in addition to the content of the kind and the metadata that it keeps. */
   readonly resetFields?: readonly (readonly string[])[];
 }
 
 /**
- * One resource. Only `id` is required: a kind without rules of its own is complete with its facts (Go form, defaults of
+ * One resource. Only `id` is required: a kind without special rules is complete with its facts (Go form, defaults of
  * the schema, columns, selectable metadata). Objects are passed and returned in Go form.
  */
 export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
@@ -39,7 +39,7 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   setDefaultsInSlices?(object: T): SlicedWork<void>;
   /** Called after status was cleared and generation and finalizers were set. */
   prepareForCreate?(object: T, context: RequestContext): void;
-  /** Called after status was taken over from the old object. */
+  /** Called after the status was copied from the old object. */
   prepareForUpdate?(next: T, old: DeepReadonly<T>, context: RequestContext): void;
   /** Checks creates and updates. The generic store checks metadata. */
   validate?(at: Field, object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): void;
@@ -54,7 +54,7 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   readonly permit?: PermitWrite<T> | undefined;
   /** Checks creates only. */
   validateCreate?(at: Field, object: DeepReadonly<T>): void;
-  /** Checks what may change, after {@link validate}. */
+  /** Checks fields whose change is restricted, after {@link validate}. */
   validateChange?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
   warnings?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly string[];
   /** Returns the values of the selectable fields beyond metadata. */

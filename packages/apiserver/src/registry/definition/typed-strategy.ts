@@ -97,7 +97,7 @@ function preparationOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: Ki
   };
 }
 
-/** Returns the strategy of /status: everything but metadata and status stays as it was. */
+/** Returns the strategy of /status: everything except metadata and status keeps its old value. */
 export function typedStatusStrategy<T extends KubernetesObject>(
   kind: TypedKind<T>,
   facts: KindFacts,
@@ -121,14 +121,14 @@ export function typedStatusStrategy<T extends KubernetesObject>(
 }
 
 interface SubresourceRules<T extends KubernetesObject> {
-  /** True = everything but metadata and status stays as it was. Default false. */
+  /** True = everything except metadata and status keeps its old value. Default false. */
   readonly keepsContent?: boolean;
   /** Called after {@link keepsContent} and {@link keepsMetadata}. */
   prepare(next: T, old: DeepReadonly<T>): void;
   validate(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
   /** True = a change of the content raises the generation. Default false. */
   readonly raisesGeneration?: boolean;
-  /** True = labels, annotations, finalizers and owners stay as they were. Default false. */
+  /** True = labels, annotations, finalizers and owners keep their old values. Default false. */
   readonly keepsMetadata?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Converts between the stored form of a resource and one of its served versions. Stands between a media type's codec
+// Converts between the stored form of a resource and one of its served versions. It sits between a media type's codec
 // and ObjectStore.
 
 import type { Revision, UnstructuredObject } from '@kapstan/api';
@@ -25,7 +25,7 @@ export function versionedCodec(
   const served = formatApiVersion(definition);
   const stored = formatApiVersion(definition.storageVersion);
   const { convert } = definition;
-  // Bytes that needed no conversion, so that their wire form can be taken from them.
+  // Bytes that needed no conversion, so that their wire form can be used.
   const plain = new WeakSet<Uint8Array>();
   const { encodeInSlices, decodeInSlices } = base;
   const storedForm = (object: UnstructuredObject): UnstructuredObject =>

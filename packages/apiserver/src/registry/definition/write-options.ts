@@ -14,7 +14,7 @@ export const maxManagerBytes = 128;
 
 export type WriteKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions';
 
-/** The options as they were given; absent texts are "". */
+/** The options as given; absent texts are "". */
 export interface WriteOptionTexts {
   readonly fieldManager: string;
   readonly fieldValidation: string;
@@ -23,7 +23,7 @@ export interface WriteOptionTexts {
   readonly force: boolean | undefined;
 }
 
-/** Throws 422 with every error. `patch` says which rules for patches apply. */
+/** Throws 422 with every error. `patch` selects the rules for patches. */
 export function requireValidWriteOptions(
   { fieldManager, fieldValidation, dryRun, force }: WriteOptionTexts,
   kind: WriteKind,
@@ -66,7 +66,10 @@ function validateValidation(value: string): readonly FieldError[] {
   return [{ type: 'FieldValueNotSupported', field: 'fieldValidation', badValue: value, detail }];
 }
 
-/** True for what Go's unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols and the ASCII space. */
+/**
+ * True for characters that Go's unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols and the ASCII
+ * space.
+ */
 export function isPrintable(character: string): boolean {
   return character === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(character);
 }

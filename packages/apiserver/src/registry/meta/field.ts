@@ -1,5 +1,5 @@
 // Field: one place in an object under validation. Validators get the place with its value and report errors to it.
-// Every strategy uses it; it uses the texts of @kapstan/api's field errors.
+// Every strategy uses it. The texts come from @kapstan/api's field errors.
 
 import {
   duplicateField,
@@ -27,7 +27,7 @@ const defaultPolicy: ValidationPolicy = { allowsPrivileged: false };
 /** The errors of one validation: the errors that the answer shows, and the number of all. */
 class FoundErrors {
   readonly #told: FieldError[] = [];
-  /** Rules that take long, in the order in which they were put off. */
+  /** Slow rules, in the order in which they were postponed. */
   readonly later: (() => SlicedWork<void>)[] = [];
   count = 0;
 
@@ -43,7 +43,7 @@ class FoundErrors {
   }
 }
 
-/** The step that leads to a place from the one above it. */
+/** The step from a parent place to this one. */
 interface Step {
   readonly above: Field;
   readonly join: (path: string, name: string) => string;
@@ -51,8 +51,8 @@ interface Step {
 }
 
 /**
- * A field's path and the list for its errors. Cheap: children are made on the way down, and the path becomes text only
- * when asked for, which is where an error is. Source: field.Path.
+ * A field's path and the list for its errors. It is cheap: children are made on the way down, and the path becomes text
+ * only when there is an error. Source: field.Path.
  */
 export class Field {
   readonly policy: ValidationPolicy;
@@ -165,15 +165,13 @@ export class Field {
     if (!isUnchanged) this.invalid(value ?? null, 'field is immutable');
   }
 
-  /**
-   * Adds an error found in a value that stands here; its path starts at the value: "" or "<nil>" is the value itself.
-   */
+  /** Adds an error found in this value; its path starts at the value: "" or "<nil>" is the value itself. */
   below(error: FieldError): void {
     const isHere = error.field === '' || error.field === '<nil>';
     this.#errors.add(() => ({ ...error, field: isHere ? this.path : fieldChild(this.path, error.field) }));
   }
 
-  /** Reports an error whose path begins at the object. */
+  /** Reports an error whose path starts at the object. */
   tell(error: FieldError): void {
     this.#errors.add(() => error);
   }
@@ -185,9 +183,7 @@ export class Field {
     this.#errors.count += count - told;
   }
 
-  /**
-   * Puts off rules that take long until all others have run. They may run in slices, and report errors as the others do.
-   */
+  /** Postpones slow rules until all others have run. They may run in slices, and report errors like the others. */
   later(rules: () => SlicedWork<void>): void {
     this.#errors.later.push(rules);
   }
@@ -198,15 +194,12 @@ export class Field {
   }
 }
 
-/**
- * Validates an object from its root ("" path) and returns what was found: the first errors, and how many more there
- * are.
- */
+/** Validates an object from its root ("" path) and returns the first errors and the number of further ones. */
 export function collectFieldErrors(validate: (root: Field) => void, policy?: ValidationPolicy): FieldError[] {
   return runWhole(collectFieldErrorsInSlices(validate, policy));
 }
 
-/** {@link collectFieldErrors}, with pauses in the rules that were put off ({@link Field.later}). */
+/** Does what {@link collectFieldErrors} does, with pauses in the postponed rules ({@link Field.later}). */
 export function* collectFieldErrorsInSlices(
   validate: (root: Field) => void,
   policy?: ValidationPolicy,

@@ -1,5 +1,5 @@
-// Parses URLs as Go's net/url does, which takes more texts than the URL class, and in its own words. Used by validation of
-// webhooks and of issuers of tokens.
+// Parses URLs as Go's net/url does, which accepts more texts than the URL class, with its error texts. Used by validation of webhooks and
+// of issuers of tokens.
 
 export interface UrlParts {
   readonly scheme: string;
@@ -9,7 +9,7 @@ export interface UrlParts {
   readonly fragment: string;
 }
 
-/** Parses a URL as leniently as Go's net/url; returns a text that says what is wrong. */
+/** Parses a URL as leniently as Go's net/url; returns the text of the error for an invalid one. */
 export function parseGoUrl(text: string): UrlParts | string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
   if (/[\x00-\x1f\x7f]/.test(text)) return 'net/url: invalid control character in URL';

@@ -54,8 +54,8 @@ interface DifferenceSearch {
 }
 
 /**
- * Compares all parts of two values, each once, however deep the differences are. It calls itself once per level; values
- * may be a thousand levels deep.
+ * Compares all parts of two values, each of them once, even if they differ at a deep level. It calls itself once per
+ * level; values may be a thousand levels deep.
  */
 export function* findDifferences(a: unknown, b: unknown, search: DifferenceSearch): SlicedWork<boolean> {
   if (a === b || typeof b !== 'object' || b === null) return jsonEqual(a, b);

@@ -9,7 +9,10 @@ const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 const suffixLength = 5;
 const maxBaseLength = 63 - suffixLength;
 
-/** How often a create with a generated name is tried. Source: registry.maxNameGenerationCreateAttempts. */
+/**
+ * Maximum number of attempts to create an object with a generated name. Source:
+ * registry.maxNameGenerationCreateAttempts.
+ */
 export const maxNameAttempts = 8;
 
 /** `random` returns numbers in [0, 1). */

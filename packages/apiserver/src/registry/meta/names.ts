@@ -1,4 +1,4 @@
-// Rules for names of objects, from which strategies choose their `validateName`. The texts are those of apimachinery's
+// Rules for names of objects, from which strategies choose their `validateName`. The texts come from apimachinery's
 // validation.
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 
@@ -23,7 +23,10 @@ export const nameIsWholePathSegment: NameRule = (name) => pathSegmentErrors(name
 const dns1035LabelFormat = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const dns1035Label = new RegExp(`^${dns1035LabelFormat}$`);
 
-/** Returns why a text is no DNS label that begins with a letter, such as "my-name". Source: IsDNS1035Label. */
+/**
+ * Returns the reason why a text is not a DNS label that begins with a letter, such as "my-name". Source:
+ * IsDNS1035Label.
+ */
 export function dns1035LabelErrors(text: string): string[] {
   const errors = Buffer.byteLength(text) > 63 ? ['must be no more than 63 characters'] : [];
   if (dns1035Label.test(text)) return errors;
@@ -32,7 +35,7 @@ export function dns1035LabelErrors(text: string): string[] {
   return [...errors, `${rule} (e.g. 'my-name',  or 'abc-123', regex used for validation is '${dns1035LabelFormat}')`];
 }
 
-/** Returns why a text cannot be a segment of a URL path. Source: path.IsValidPathSegmentName. */
+/** Returns the reason why a text cannot be a segment of a URL path. */
 export function pathSegmentErrors(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`];
   return pathSegmentCharacterErrors(name);

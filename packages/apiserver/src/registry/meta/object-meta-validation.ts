@@ -158,8 +158,8 @@ export function annotationErrors(annotations: Readonly<Record<string, string>>, 
 }
 
 /**
- * Each error shows the whole list, so kube-apiserver answers a list of 3 MiB with terabytes. Beyond this number the
- * list is shown once.
+ * Each error shows the whole list, so a kube-apiserver answers a list of 3 MiB with terabytes. With more errors than
+ * this the list is shown once.
  */
 const mostControllersTold = 10;
 
@@ -211,7 +211,7 @@ function finalizerErrors(finalizers: readonly string[]): FieldError[] {
 }
 
 /**
- * Rejects finalizers without a domain that are not standard ones. Source: core validation's validateKubeFinalizerName.
+ * Refuses finalizers without a domain that are not standard ones. Source: core validation's validateKubeFinalizerName.
  */
 export function finalizerNameErrors(
   finalizers: readonly string[],
@@ -276,7 +276,10 @@ export function fieldManagerErrors(manager: string, path: string): FieldError[] 
 /** Matches nearly all managers' names with one cheap test. */
 const printableAscii = /^[ -~]*$/;
 
-/** True for what Go's unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols and the ASCII space. */
+/**
+ * True for characters that Go's unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols and the ASCII
+ * space.
+ */
 function isPrintable(char: string): boolean {
   return char === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(char);
 }

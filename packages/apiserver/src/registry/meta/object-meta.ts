@@ -1,4 +1,4 @@
-// System metadata of objects: what the server wipes, fills in and carries over in creates and updates. Source:
+// System metadata of objects, which the server wipes, fills in and carries over in creates and updates. Source:
 // apiserver registry/rest/meta.go, create.go (BeforeCreate) and update.go (BeforeUpdate).
 
 import {
@@ -17,7 +17,7 @@ export function metaOf(object: KubernetesObject): ObjectMeta {
   return object.metadata;
 }
 
-/** Removes what only the server may set. Source: rest.WipeObjectMetaSystemFields. */
+/** Removes fields that only the server may set. Source: rest.WipeObjectMetaSystemFields. */
 export function wipeSystemMetadata(meta: ObjectMeta): void {
   delete meta.uid;
   delete meta.creationTimestamp;
@@ -33,8 +33,8 @@ export function fillSystemMetadata(meta: ObjectMeta, values: { readonly uid: str
 }
 
 /**
- * Drops what Go's JSON omits from metadata: empty lists, maps and texts, nulls. Otherwise `finalizers: []` would be a
- * change, which it is not for Kubernetes.
+ * Drops members that Go's JSON omits from metadata: empty lists, maps and texts, nulls. Otherwise `finalizers: []`
+ * would be a change, which it is not in Kubernetes.
  */
 export function dropEmptyMetadata(meta: ObjectMeta): void {
   const fields = meta as Record<string, unknown>;
@@ -61,7 +61,7 @@ export function ensureNamespace(meta: ObjectMeta, requested: string): void {
   else meta.namespace = requested;
 }
 
-/** Carries over what an update cannot change. Source: rest.BeforeUpdate. */
+/** Carries over fields that an update cannot change. Source: rest.BeforeUpdate. */
 export function keepSystemMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): void {
   if (old.generation === undefined) delete next.generation;
   else next.generation = old.generation;

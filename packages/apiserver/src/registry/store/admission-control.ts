@@ -24,11 +24,11 @@ export interface AdmissionAttributes {
   readonly oldObject: DeepReadonly<KubernetesObject> | undefined;
   /** The user, dry run and warnings. */
   readonly context: RequestContext;
-  /** The options of a deletion. Absent = none were given, or it is no deletion. */
+  /** The options of a deletion. Absent = no options were given, or the request is not a deletion. */
   readonly deletion?: DeleteRequest | undefined;
   /**
-   * Where `validate` puts functions that are called when the write that follows has ended. Absent = nobody tells how
-   * the request ends.
+   * `validate` adds functions here that are called when the following write has ended. Absent = the end of the request
+   * is not reported.
    */
   readonly finishers?: FinishReservation[] | undefined;
   /** State of the plug-ins that ask again after others changed the object. Made when it is first needed. */
@@ -36,7 +36,7 @@ export interface AdmissionAttributes {
 }
 
 /**
- * One request's two rounds of mutating admission: the second one happens only if a plug-in of the first asked for it.
+ * One request's two rounds of mutating admission: the second one happens only if a plug-in requested it in the first.
  * Source: admission.ReinvocationContext.
  */
 export interface Reinvocation {
@@ -55,8 +55,8 @@ export interface AdmissionControl {
   /** Changes `attributes.object` in place, before the strategy validates it. */
   admit(attributes: AdmissionAttributes): Promise<void>;
   /**
-   * Checks again what may have changed since `admit`, such as the namespace of an object whose validation took long.
-   * Changes nothing.
+   * Checks again facts that may have changed since `admit`, such as the namespace of an object whose validation took
+   * long. Changes nothing.
    */
   recheck?(attributes: AdmissionAttributes): Promise<void>;
   /** Returns false when no validating admission concerns that resource. */

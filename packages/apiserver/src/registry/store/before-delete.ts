@@ -43,7 +43,7 @@ export function beforeDelete<T extends KubernetesObject>(object: T, call: Before
   if (graceSeconds === undefined) return { type: 'now' };
   meta.deletionTimestamp = formatTime(call.nowMs + graceSeconds * 1000);
   meta.deletionGracePeriodSeconds = graceSeconds;
-  // A raised generation tells controllers that they have work, as after a change of the spec.
+  // A raised generation tells controllers that there is work, as after a change of the spec.
   if (meta.generation !== undefined && meta.generation > 0) meta.generation++;
   return { type: 'graceful', graceSeconds };
 }
@@ -51,13 +51,13 @@ export function beforeDelete<T extends KubernetesObject>(object: T, call: Before
 /** The grace of an object that is being deleted can only be shortened. */
 function shorten(meta: ObjectMeta, asked: number | undefined, nowMs: number): GraceDecision {
   const present = meta.deletionGracePeriodSeconds ?? 0;
-  // A crash between the update to no grace and the removal leaves this state; the removal goes on.
+  // A crash between the update to zero grace and the removal leaves this state; the removal continues.
   if (present === 0) return { type: 'now' };
   if (asked === undefined || asked >= present) return { type: 'pending' };
   const startedMs = parseTime(meta.deletionTimestamp ?? '') - present * 1000;
   const wantedMs = startedMs + asked * 1000;
   const isPast = wantedMs < nowMs;
-  // The new deadline is in the past: the object gets one second of grace, which is over.
+  // The new deadline is in the past, so the object gets one second of grace, which is over.
   const graceSeconds = isPast && asked !== 0 ? 1 : asked;
   meta.deletionTimestamp = formatTime(isPast ? nowMs : wantedMs);
   meta.deletionGracePeriodSeconds = graceSeconds;

@@ -1,5 +1,5 @@
-// CreateFlow leads from a decoded object to the stored one. Called by generic-store.ts, and by update-flow.ts for an
-// update that creates. Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
+// CreateFlow turns a decoded object into a stored one. Called by generic-store.ts, and by update-flow.ts for an update
+// that creates. Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
 
 import {
   type DeepReadonly,
@@ -51,10 +51,10 @@ export class CreateFlow<T extends KubernetesObject> {
   readonly #context: RequestContext;
   readonly #object: T;
   readonly #subresource: string;
-  /** The name that was asked for, whatever admission makes of it; "" when it is to be generated. */
+  /** The requested name, whatever admission makes of it; "" when it is to be generated. */
   readonly #name: string;
   readonly #managedFields: 'tracked' | 'given';
-  /** What validating admission wants to be told when the write has ended. */
+  /** Functions of validating admission that are called when the write has ended. */
   #finishers: FinishReservation[] = [];
 
   constructor(parts: StoreParts<T>, context: RequestContext, request: CreateRequest<T>) {
@@ -75,7 +75,8 @@ export class CreateFlow<T extends KubernetesObject> {
     try {
       return await this.#createNamed();
     } catch (error) {
-      // Managed fields may be what makes the object too large, so it is tried without them. Source: the create handler.
+      // The managed fields may be the part that makes the object too large, so it is tried without them. Source: the
+      // create handler.
       if (!isTooLarge(error) || metaOf(object).managedFields === undefined) throw this.#answer(error);
       delete metaOf(object).managedFields;
       return await this.#createNamed().catch((again: unknown) => {
@@ -85,8 +86,7 @@ export class CreateFlow<T extends KubernetesObject> {
   }
 
   /**
-   * Does what the handler does before the store sees the object: tracks fields, runs mutating admission, dedupes
-   * owners.
+   * Does the handler's work before the store sees the object: tracks fields, runs mutating admission, dedupes owners.
    */
   async admit(): Promise<void> {
     const [parts, context, object] = [this.#parts, this.#context, this.#object];
@@ -140,7 +140,7 @@ export class CreateFlow<T extends KubernetesObject> {
     return finishers;
   }
 
-  /** Reserves values for the named object, before anything else happens to it. Source: registry.Store BeginCreate. */
+  /** Reserves values for the named object before other steps change it. Source: registry.Store BeginCreate. */
   async reserve(object: T): Promise<FinishReservation | undefined> {
     this.#fillNames(object);
     return this.#parts.definition.allocation?.create(this.#parts.store, this.#context, object);
@@ -223,7 +223,7 @@ export function requestNamespace<T extends KubernetesObject>(parts: StoreParts<T
   return parts.definition.namespaced ? context.namespace : '';
 }
 
-/** Kubernetes accepts a version that is no number, and any version in a dry run, so both are dropped. */
+/** Kubernetes accepts a version that is not a number, and any version in a dry run, so both are dropped. */
 function forgiveVersion(object: KubernetesObject, context: RequestContext): void {
   const { metadata } = object;
   if (metadata?.resourceVersion === undefined) return;

@@ -5,7 +5,7 @@ import { Decorator } from './decorator.ts';
 
 const count = 1000;
 
-/** Takes as long as a kind that computes much on read. */
+/** Simulates a kind that computes much on read. */
 function work(): void {
   const endMs = performance.now() + 0.1;
   while (performance.now() < endMs);

@@ -1,14 +1,14 @@
-// Decorator fills in what a kind computes on read, once per stored object. Source: registry.Store.Decorator.
+// Decorator fills in fields that a kind computes on read, once per stored object. Source: registry.Store.Decorator.
 import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
 import { TurnSlice } from '@kapstan/api/internal';
 import { type ChangeEvent, Stored } from '@kapstan/storage';
 
-/** Returns for each Stored always the same decorated twin, so that all readers and watchers share its bytes. */
+/** Returns the same decorated twin for a Stored each time, so that all readers and watchers share its bytes. */
 export class Decorator<T extends KubernetesObject> {
   readonly #decorate: ((object: T) => void) | undefined;
   readonly #twins = new WeakMap<Stored<T>, Stored<T>>();
 
-  /** `decorate` changes the object in place. Absent = every object is its own twin. */
+  /** `decorate` changes the object in place. Absent = objects are not decorated. */
   constructor(decorate: ((object: T) => void) | undefined) {
     this.#decorate = decorate;
   }

@@ -50,8 +50,8 @@ interface PageDeletion<T extends KubernetesObject> {
 }
 
 /**
- * A failure ends the worker that met it; the others continue to the end. The first failure in time is the answer.
- * Objects that are gone already are no failure. Source: registry.Store.DeleteCollection.
+ * A failure ends its worker; the other workers continue to the end. The earliest failure is the answer. Objects that
+ * are already gone are not failures. Source: registry.Store.DeleteCollection.
  */
 async function deletePage<T extends KubernetesObject>(
   page: PageDeletion<T>,

@@ -368,7 +368,7 @@ describe('deleteCollection', () => {
   });
 
   it.each([
-    // One worker meets the failure and ends, and nobody continues.
+    // The only worker meets the failure and ends, so nobody continues.
     [1, ['b', 'c', 'd', 'e', 'f']],
     // The other worker continues to the second failure.
     [2, ['b', 'd', 'e', 'f']],

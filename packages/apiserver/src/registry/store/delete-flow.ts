@@ -108,7 +108,7 @@ export class DeleteFlow<T extends KubernetesObject> {
     return next.length === 0 && present.length === 0 ? present : next;
   }
 
-  /** Marks the live object, which then stays (finalizers, grace) or goes. */
+  /** Marks the live object, which then stays (finalizers, grace) or is removed. */
   async #begin(first: Stored<T>): Promise<DeleteAnswer<T>> {
     let graceSeconds = 0;
     let isHeld = false;
@@ -166,7 +166,7 @@ export class DeleteFlow<T extends KubernetesObject> {
     await this.#admit(latest);
   }
 
-  /** Removes the object. `last` is the state just written; if somebody else removes the object now, that is fine. */
+  /** Removes the object. `last` is the state just written. A concurrent removal by another request is fine. */
   async #remove(preconditions: Preconditions | undefined, last: Stored<T> | undefined): Promise<DeleteAnswer<T>> {
     try {
       const stored = await storageFor(this.#parts, this.#context).delete(this.#key, {
@@ -220,8 +220,8 @@ export class DeleteFlow<T extends KubernetesObject> {
   }
 
   /**
-   * Deletes an object that stays until what belongs to it is gone: the first deletion marks it, later ones change
-   * nothing. Source: the Delete of namespaces and of custom resource definitions.
+   * Deletes an object that stays until its contents are gone: the first deletion marks it, later ones change nothing.
+   * Source: the Delete of namespaces and of custom resource definitions.
    */
   async #hold(stored: Stored<T>): Promise<DeleteAnswer<T>> {
     this.#requireHeldPreconditions(stored);

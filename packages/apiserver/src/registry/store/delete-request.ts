@@ -10,8 +10,8 @@ import { foregroundFinalizer, orphanFinalizer } from '../meta/object-meta-valida
 const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 
 /**
- * Throws 422 of kind DeleteOptions.meta.k8s.io. `dryRun`: the values asked for, if nobody has checked them yet. Source:
- * metav1/validation.ValidateDeleteOptions.
+ * Throws 422 of kind DeleteOptions.meta.k8s.io. `dryRun`: the requested values, unless they have been checked already.
+ * Source: metav1/validation.ValidateDeleteOptions.
  */
 export function requireValidDeleteRequest(request: DeleteRequest, dryRun: readonly string[] = []): void {
   const errors: FieldError[] = [];
@@ -45,7 +45,7 @@ function unsafeDeletionErrors(request: DeleteRequest): FieldError[] {
 }
 
 /**
- * Returns the finalizers that the object must have: its own, without the collector's two, plus the requested one.
+ * Returns the finalizers that the object must have: its own ones except the collector's two, plus the requested one.
  * Returns the same array when nothing changes. Source: registry.deletionFinalizersForGarbageCollection.
  */
 export function finalizersForDeletion<T extends KubernetesObject>(

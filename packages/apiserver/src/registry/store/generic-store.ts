@@ -52,7 +52,7 @@ export interface StoreHooks {
   readonly admission?: AdmissionControl | undefined;
   /** Validates large objects. Absent = they are validated in the turn of the request, however long that takes. */
   readonly largeValidation?: LargeValidation | undefined;
-  /** Absent = metadata.managedFields of stored objects are left alone. */
+  /** Absent = metadata.managedFields of stored objects are not changed. */
   readonly managedFields?: ManagedFieldsTracker | undefined;
   /** Source of timestamps. Default {@link systemClock}. */
   readonly clock?: Clock | undefined;

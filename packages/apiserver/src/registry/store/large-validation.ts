@@ -28,11 +28,11 @@ export interface LargeValidation {
   validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings>;
 }
 
-/** Most values in an object validated in one turn, which takes 10 ms at most. */
+/** Maximum number of values in an object validated in one turn, which takes 10 ms at most. */
 const mostNodes = 10_000;
 /**
- * Most characters in an object with a structural schema validated in one turn: patterns look at each, some of them many
- * times.
+ * Maximum number of characters in an object with a structural schema validated in one turn: patterns read each of them,
+ * some many times.
  */
 const mostCharacters = 64 * 1024;
 
@@ -63,7 +63,7 @@ function isOwnStrategy<T extends KubernetesObject>(
   return subresources.find(isIt)?.strategy === strategy;
 }
 
-/** Counts values and characters only up to the limits: most objects have some hundred values. */
+/** Counts values and characters only up to the limits: most objects have a few hundred values. */
 class Measure {
   #nodes = mostNodes;
   #characters = mostCharacters;
@@ -81,7 +81,7 @@ class Measure {
       return this.#characters >= 0;
     }
     if (typeof value !== 'object' || value === null) return true;
-    // for…in would make a text of each index first.
+    // for…in would first make a text of each index.
     if (Array.isArray(value)) return value.length <= this.#nodes && value.every((item) => this.fits(item));
     if (knownSize(value) > this.#nodes) return false;
     for (const key in value) if (!this.fits((value as Record<string, unknown>)[key])) return false;

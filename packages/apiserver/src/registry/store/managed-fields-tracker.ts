@@ -9,7 +9,7 @@ import type { ResourceDefinition } from '../definition/resource-definition.ts';
 
 /** A call of the field manager. */
 export interface FieldsCall {
-  /** Its `fieldManager` is the manager's name. */
+  /** The context, whose `fieldManager` is the manager's name. */
   readonly context: RequestContext;
   readonly definition: ResourceDefinition<UnstructuredObject>;
   /** "" = the object itself. */
@@ -17,7 +17,7 @@ export interface FieldsCall {
 }
 
 /**
- * All methods write `metadata.managedFields` of the first argument in place, touch nothing else and never refuse. They
+ * All methods write `metadata.managedFields` of the first argument in place, change nothing else and never refuse. They
  * return a promise only for large objects, which take several turns of the event loop; nothing else may change the
  * object meanwhile.
  */

@@ -1,4 +1,5 @@
-// Registries leave nothing behind. A server makes and drops one with every custom resource definition (invariant I9).
+// Tests that registries leave nothing behind, because a server makes and drops one with every custom resource
+// definition (invariant I9).
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -29,7 +30,7 @@ async function live(clock: VirtualClock, index: number): Promise<readonly WeakRe
   const stack = new ResourceStack(testDefinition({ resource }), { engine, clock, watchCache: index % 4 !== 0 });
   await stack.waitUntilReady();
   const { store } = stack.served;
-  // Every object after the first of its resource exists already.
+  // Every object after the first of its resource already exists.
   await store.create(testContext(), configMap('a')).catch(() => undefined);
   let ends = 0;
   const sink = { onEvent: () => undefined, onEnd: () => void ends++ };
@@ -37,7 +38,8 @@ async function live(clock: VirtualClock, index: number): Promise<readonly WeakRe
   const waiting = store.list(testContext(), {}).catch(() => undefined);
   await stack.close();
   await waiting;
-  // A watch directly on storage is closed. One of a cache is only told so, because others may go on below it.
+  // A watch directly on storage is closed. A watch of a cache is only told that it is over, because other watches may
+  // share the one below.
   expect(ends).toBe(stack.cacher === undefined ? 0 : 1);
   expect(stack.readiness()).toBeDefined();
   await stack.close();
@@ -47,7 +49,7 @@ async function live(clock: VirtualClock, index: number): Promise<readonly WeakRe
 describe('a thousand registries that were made and closed', () => {
   it('leave no handle, timer, watch or memory', async () => {
     const clock = new VirtualClock();
-    // What the first one loads and opens stays, because it belongs to the engine.
+    // Resources that the first one loads and opens stay, because they belong to the engine.
     await live(clock, 0);
     const leaks = new LeakCheck({ clock });
     const watches = (await engine.stats()).watches;

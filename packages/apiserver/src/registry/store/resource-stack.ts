@@ -44,8 +44,8 @@ export interface ResourceStackOptions extends StoreHooks {
     | ((definition: ResourceDefinition<UnstructuredObject>) => Transformer | undefined)
     | undefined;
   /**
-   * How long {@link ResourceStack.waitUntilReady} waits, in milliseconds (`--storage-initialization-timeout`). A single
-   * unreadable object keeps a cache empty, and only a running server can remove that object. Default 60 000.
+   * Maximum wait of {@link ResourceStack.waitUntilReady}, in milliseconds (`--storage-initialization-timeout`). A
+   * single unreadable object keeps a cache empty, and only a running server can remove that object. Default 60 000.
    */
   readonly initializationTimeoutMs?: number | undefined;
   /**
@@ -91,7 +91,9 @@ export class ResourceStack {
     return { definition, store: new GenericStore<UnstructuredObject>({ ...this.#options, definition, storage }) };
   }
 
-  /** Returns the storage for a version. With a conversion, any version of the kind can be served from what is stored. */
+  /**
+   * Returns the storage for a version. With a conversion, any version of the kind can be served from the stored objects.
+   */
   #storageFor(definition: ResourceDefinition<UnstructuredObject>): Storage<UnstructuredObject> {
     const base: Storage<UnstructuredObject> = this.cacher ?? this.#objects;
     const { conversion } = definition;
@@ -105,11 +107,11 @@ export class ResourceStack {
     });
   }
 
-  /** Resolves when reads and watches work, or when the time is over; {@link readiness} says which. */
+  /** Resolves when reads and watches work, or when the time is over; {@link readiness} tells these cases apart. */
   async waitUntilReady(): Promise<void> {
     const { clock = systemClock, initializationTimeoutMs = defaultInitializationTimeoutMs } = this.#options;
     const late = new AbortController();
-    // This timer keeps the process alive, because during the start nothing else may.
+    // This timer keeps the process alive, because nothing else may do so during the start.
     const cancel = clock.setTimer(() => late.abort(), initializationTimeoutMs);
     try {
       await this.cacher?.waitUntilReady(late.signal);

@@ -1,4 +1,4 @@
-// Parses and checks what a list or watch selects and finds the keys to look at. Source: apiserver
+// Parses and checks the selection of a list or watch and finds the keys to read. Source: apiserver
 // registry/generic/registry/store.go (ListPredicate).
 import {
   everyField,
@@ -47,7 +47,7 @@ function requireSelectable<T extends KubernetesObject>(definition: ResourceDefin
   const hasOwn = selectableFields.length > 0;
   for (const { field } of fields.requirements) {
     if (field === 'metadata.name' || selectableFields.includes(field)) continue;
-    // Kinds without fields of their own accept metadata.namespace even if they have no namespace.
+    // Kinds without fields of their own accept metadata.namespace even if they are cluster-scoped.
     if (field === 'metadata.namespace' && (namespaced || !hasOwn)) continue;
     throw badRequest(definition.unsupportedFieldMessage?.(field) ?? defaultText(field, hasOwn));
   }
@@ -65,8 +65,8 @@ export interface SelectionKeys {
 }
 
 /**
- * Returns one key for an exact metadata.name, a namespace's prefix for an exact metadata.namespace, else the prefix of
- * the request's scope.
+ * Returns one key for an exact metadata.name, a namespace's prefix for an exact metadata.namespace, or else the prefix
+ * of the request's scope.
  */
 export function selectionKeys<T extends KubernetesObject>(
   scope: KeyScope,
@@ -86,7 +86,10 @@ function singleNamespace<T extends KubernetesObject>(predicate: SelectionPredica
   return dnsLabelErrors(namespace).length === 0 ? namespace : '';
 }
 
-/** Returns undefined when no key can be made: all namespaces, or a text that is no name. The predicate then decides. */
+/**
+ * Returns undefined when no key can be made: for all namespaces, or a text that is not a name. The predicate then
+ * decides.
+ */
 function keyOrNone(scope: KeyScope, namespace: string, name: string): string | undefined {
   const isImpossible = name === '' || (scope.namespaced && namespace === '') || pathSegmentErrors(name).length > 0;
   return isImpossible ? undefined : objectKeyOf(scope, namespace, name);

@@ -157,7 +157,7 @@ describe('the hooks of an update that creates', () => {
 });
 
 describe('an update that begins with what a cache has, which is out of date', () => {
-  /** A store whose updates get that state first. */
+  /** Makes a store whose updates first get that state. */
   const stale = async (changes: DefinitionChanges): Promise<GenericStore<UnstructuredObject>> => {
     const cached = await fixture.store().create(testContext(), configMap('a', { data: 'old' }));
     await put(fixture.store(), 'new');

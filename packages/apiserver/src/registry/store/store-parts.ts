@@ -44,7 +44,7 @@ export interface StoreParts<T extends KubernetesObject> {
   readonly store: ResourceStore<T>;
 }
 
-/** Returns the storage that a request writes to: the real one, or for a dry run the one that only checks. */
+/** Returns the storage for a request's write: the real one, or for a dry run one that only checks. */
 export function storageFor<T extends KubernetesObject>(parts: StoreParts<T>, context: RequestContext): Storage<T> {
   return context.dryRun ? parts.dryRunStorage : parts.storage;
 }
@@ -79,8 +79,8 @@ export function sentRevision(object: KubernetesObject): Revision {
 }
 
 /**
- * Throws 422 when there are errors, and sends the warnings. Returns undefined when it is done at once, as for all but
- * large objects and rules that take long. Source: errors.NewInvalid with the kind of the object.
+ * Throws 422 when there are errors, and sends the warnings. Returns undefined when it is done at once, as for all
+ * objects except large ones and those with slow rules. Source: errors.NewInvalid with the kind of the object.
  */
 export function requireValid<T extends KubernetesObject>(
   parts: StoreParts<T>,
@@ -117,7 +117,9 @@ async function requirePermitted<T extends KubernetesObject>(
   if (errors.length > 0) throw invalid(parts, object, tellFieldErrors(errors));
 }
 
-/** A write without permission is checked here even if it is large, because its errors follow those of the permission. */
+/**
+ * A write without permission is checked here even if it is large, because its errors come after the permission's errors.
+ */
 async function validatePermitted<T extends KubernetesObject>(
   parts: StoreParts<T>,
   call: ValidationCall<T>,
@@ -180,7 +182,7 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly operation: AdmissionOperation;
   readonly subresource: string;
   readonly name: string;
-  /** Name in the request, if it is another one: a generated name is no namespace for admission. */
+  /** Name in the request, if it differs: a generated name does not count as a namespace for admission. */
   readonly requestName?: string | undefined;
   readonly object?: T;
   readonly oldObject?: DeepReadonly<T> | undefined;

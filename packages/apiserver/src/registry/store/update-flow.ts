@@ -71,7 +71,7 @@ export class UpdateFlow<T extends KubernetesObject> {
   readonly #key: string;
   #created = false;
   #finish: FinishReservation | undefined;
-  /** What validating admission wants to be told when the write of this attempt has ended. */
+  /** Functions of validating admission that are called when the write of this attempt has ended. */
   #finishers: FinishReservation[] = [];
 
   constructor(parts: StoreParts<T>, context: RequestContext, request: UpdateRequest<T>) {
@@ -165,7 +165,7 @@ export class UpdateFlow<T extends KubernetesObject> {
     return this.#parts.definition.allocation?.update(this.#parts.store, this.#context, { next, old });
   }
 
-  /** Tracks fields, then runs mutating admission, as the handlers' transformers do. */
+  /** Tracks fields, then runs mutating admission, like the transformers of the handlers. */
   async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
     const { managedFields, admission } = this.#parts;
     if (this.#request.managedFields !== 'given') {
@@ -213,7 +213,7 @@ export class UpdateFlow<T extends KubernetesObject> {
   }
 
   /**
-   * Sets the version that is updated: the one in the object, or the present one if the kind allows that none is given.
+   * Sets the version that is updated: the object's, or the present one if the kind allows updates without a version.
    */
   #takeVersion(next: T, present: Revision): void {
     const { resource } = this.#parts;
@@ -228,7 +228,7 @@ export class UpdateFlow<T extends KubernetesObject> {
   }
 
   /**
-   * Prepares and validates the object. Returns undefined when it is known to be valid at once. Source:
+   * Prepares and validates the object. Returns undefined if the object turns out valid at once. Source:
    * rest.BeforeUpdate.
    */
   #prepare(next: T, old: DeepReadonly<T>, isLarge: boolean): Promise<void> | undefined {
@@ -296,7 +296,7 @@ export class UpdateFlow<T extends KubernetesObject> {
     } finally {
       this.#finishers.push(...create.takeFinishers());
     }
-    // Validating admission sees what the writer sent.
+    // Validating admission sees the object as the writer sent it.
     delete metaOf(object).resourceVersion;
     const isLarge = this.#context.nextTurn !== undefined;
     return {

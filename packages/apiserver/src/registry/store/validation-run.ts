@@ -42,7 +42,7 @@ export function findingsOf<T extends KubernetesObject>(call: ValidationCall<T>):
   return findings(call, updateErrors(call, old, strategy.validateUpdate(object, old, context)));
 }
 
-/** {@link findingsOf} in slices; undefined for a strategy that has none. */
+/** Does what {@link findingsOf} does, in slices; undefined for a strategy without slices. */
 export function slicedFindingsOf<T extends KubernetesObject>(
   call: ValidationCall<T>,
 ): SlicedWork<Findings> | undefined {

@@ -1,5 +1,5 @@
 // VirtualStore: the store of a resource that keeps nothing. Its creates only compute an answer, as for reviews; its
-// reads are computed too. Installed in the catalog beside the stored ones.
+// reads are computed too. The catalog holds it next to stored resources.
 
 import type {
   DeepReadonly,
@@ -20,11 +20,11 @@ import type { AdmissionAttributes, AdmissionControl } from './admission-control.
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { selectionPredicate } from './selection.ts';
 
-/** How creates are answered, or what can be read. Verbs without a function answer 405. */
+/** Functions that answer creates and reads. Verbs without a function answer 405. */
 export interface VirtualRules<T extends KubernetesObject = UnstructuredObject> {
   /** Throws StatusError for objects that do not reach validating admission. */
   validate?(object: DeepReadonly<T>, context: RequestContext): void;
-  /** Returns the answer: often the object itself with its status filled in, which may be done in place. */
+  /** Returns the answer, often the object itself with its status filled in; this may be done in place. */
   answer?(object: T, context: RequestContext): Promise<KubernetesObject> | KubernetesObject;
   /** Returns the names of all objects in the order of a list. */
   names?(): readonly string[];
@@ -112,7 +112,7 @@ export class VirtualStore implements ResourceStore {
     return Promise.reject(methodNotSupported(resource, verb));
   }
 
-  /** `name`: the one that was asked for, whatever admission makes of it. */
+  /** `name`: the requested one, whatever admission makes of it. */
   #attributes(context: RequestContext, object: UnstructuredObject, name: string): AdmissionAttributes {
     const { group, version, resource, kind } = this.#definition;
     return {

@@ -1,4 +1,4 @@
-// The canonical JSON form of an object with a Go type, which decoding into the type and encoding again would give:
+// The canonical JSON form of an object with a Go type, which results from decoding into the type and encoding again:
 // empty optional fields are dropped, required ones get their zero value. GoForms makes it from the struct tags in a
 // source's protobuf data.
 import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api/internal';
@@ -49,7 +49,7 @@ class Struct {
  * Values of a wrong type are left alone, because decoding refuses them.
  */
 export function normalizeGoForm({ fields, always }: GoForm, object: Record<string, unknown>): void {
-  // Every write comes here three times with all its structs, so no list of the keys is made.
+  // Every write passes here three times with all its structs, so no list of keys is made.
   for (const key in object) {
     const field = fields.get(key);
     const value = object[key];
@@ -71,7 +71,7 @@ export function* normalizeGoFormInSlices(form: GoForm, object: Record<string, un
   normalizeMembers(form, object);
 }
 
-/** Brings the members into form. Members of structs inside were done before. */
+/** Gives the members their canonical form. Members of inner structs have it already. */
 function normalizeMembers({ fields, always }: GoForm, object: Record<string, unknown>): void {
   for (const key in object) {
     const field = fields.get(key);
@@ -86,7 +86,7 @@ function normalizeMembers({ fields, always }: GoForm, object: Record<string, unk
 
 const itemsPerSlice = 32;
 
-/** Brings a value larger than one slice into form in place; it is neither a scalar nor empty. */
+/** Gives a value larger than one slice its canonical form in place; it is neither a scalar nor empty. */
 function* normalizeLarge(field: FormField, value: unknown): SlicedWork<void> {
   if (field.shape === 'single' && isJsonObject(value)) return yield* normalizeStruct(field, value);
   if (field.shape === 'list' && Array.isArray(value)) yield* normalizeList(field, value);
@@ -103,7 +103,7 @@ function* normalizeList(field: FormField, list: unknown[]): SlicedWork<void> {
 
 function* normalizeMap(field: FormField, map: Record<string, unknown>): SlicedWork<void> {
   yield;
-  // One call of V8 that cannot be divided: 60 ms for the most members that a request can have.
+  // This call of V8 cannot be divided: it takes 60 ms for the maximum number of members in a request.
   const keys = Object.keys(map);
   yield;
   for (const [index, key] of keys.entries()) {
@@ -115,7 +115,7 @@ function* normalizeMap(field: FormField, map: Record<string, unknown>): SlicedWo
   }
 }
 
-/** Values that are not structs have no members to bring into form. */
+/** Values that are not structs have no members to normalize. */
 function* normalizeStruct({ struct }: FormField, value: Record<string, unknown>): SlicedWork<void> {
   if (struct !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(struct.form, value);
 }
@@ -173,7 +173,7 @@ function mapValue(field: FormField, value: unknown): unknown {
   return value;
 }
 
-/** Brings a single value or an item of a list or map into form; a null item becomes the zero value. */
+/** Gives a single value or an item of a list or map its canonical form; a null item becomes the zero value. */
 function itemValue(field: FormField, value: unknown): unknown {
   if (value === null) return zeroValue(field);
   if (field.scalar !== undefined) return normalizeScalar(field.scalar, value);

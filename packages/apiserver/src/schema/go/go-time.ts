@@ -31,7 +31,7 @@ const elements: Readonly<Record<TimePrecision, readonly LayoutElement[]>> = {
   micros: [...dateAndTime, ['.000000', /[.,]\d{6}/y], zone],
 };
 
-/** The text is no valid time. The message is Go's. */
+/** The error for a text that is not a valid time. The message is Go's. */
 export class GoTimeError extends Error {}
 
 /** Returns the canonical form in UTC. Throws {@link GoTimeError}. */

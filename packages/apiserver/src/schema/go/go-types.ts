@@ -38,7 +38,7 @@ export function jsonKind(value: unknown): string {
   return typeof value;
 }
 
-/** A type cannot read the value. The message is the one of the type's UnmarshalJSON. */
+/** The error for a value that a type cannot read. The message comes from the type's UnmarshalJSON. */
 export class GoValueError extends Error {}
 
 type CustomReader = (value: unknown) => unknown;
@@ -51,7 +51,7 @@ const customReaders: ReadonlyMap<string, CustomReader> = new Map([
   ['v1.JSON', (value: unknown) => value],
 ]);
 
-/** True for Go types with an UnmarshalJSON of their own. */
+/** True for Go types with a custom UnmarshalJSON. */
 export function isCustomType(node: SchemaNode): boolean {
   return node.intOrString === true || (node.goType !== undefined && customReaders.has(node.goType));
 }
@@ -62,7 +62,7 @@ export function readCustomType(value: unknown, node: SchemaNode): unknown {
   return read(value);
 }
 
-/** Numbers are read as they were written. Source: apimachinery resource.Quantity UnmarshalJSON. */
+/** Numbers are read as written. Source: apimachinery resource.Quantity UnmarshalJSON. */
 function readQuantity(value: unknown): unknown {
   const isScalar = typeof value === 'string' || typeof value === 'number' || value instanceof ExactNumber;
   const text = isScalar ? String(value).trim() : '';
@@ -85,7 +85,7 @@ function readIntOrString(value: unknown): unknown {
   return number;
 }
 
-/** Returns Go's error for a text that is not base64, else undefined. Line breaks are ignored, as in Go. */
+/** Returns Go's error for a text that is not base64, otherwise undefined. Line breaks are ignored, as in Go. */
 export function checkBase64(text: string): string | undefined {
   const at = base64Fault(text);
   return at === undefined ? undefined : `illegal base64 data at input byte ${at}`;

@@ -1,5 +1,5 @@
-// The configuration of EventRateLimit: how many events may be written a second, by whom or about what. Source:
-// plugin/pkg/admission/eventratelimit/apis/eventratelimit.
+// The configuration of EventRateLimit: how many events may be written per second, by user, by source or about an
+// object. Source: plugin/pkg/admission/eventratelimit/apis/eventratelimit.
 import {
   aggregateTexts,
   type FieldError,
@@ -22,11 +22,14 @@ type LimitType = (typeof limitTypes)[number];
 
 export interface EventLimit {
   readonly type: LimitType;
-  /** Events a second in the long run. */
+  /** Long-term rate of events per second. */
   readonly qps: number;
-  /** Events that may come at once. */
+  /** Number of events that may arrive at once. */
   readonly burst: number;
-  /** Namespaces, users or objects whose events are counted at the same time; the least recently seen starts afresh. */
+  /**
+   * Number of namespaces, users or objects whose events are counted at the same time; the least recently seen one loses
+   * its count.
+   */
   readonly cacheSize: number;
 }
 
@@ -43,7 +46,10 @@ const schema = fileSchema('v1alpha1.Configuration', {
   ),
 });
 
-/** Throws an Error that says what is wrong; there must be a limit. Unknown fields are ignored, as by kube-apiserver. */
+/**
+ * Throws an Error that describes the fault; there must be at least one limit. Unknown fields are ignored, as by
+ * kube-apiserver.
+ */
 export function parseEventLimits(text: string | undefined): readonly EventLimit[] {
   const decoded = text === undefined ? { limits: [] } : decodeConfiguration(text, { kinds, schema, isLenient: true });
   const { limits = [] } = decoded as { readonly limits?: readonly Partial<EventLimit>[] };

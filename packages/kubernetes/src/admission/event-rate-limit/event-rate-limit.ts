@@ -25,7 +25,7 @@ export class EventRateLimit implements AdmissionPlugin {
   }
 }
 
-/** One limit, with a bucket for each of those whom it limits. */
+/** One limit, with a bucket for each namespace, user or object that it limits. */
 class LimitEnforcer {
   readonly #limit: EventLimit;
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ class LimitEnforcer {
     this.#clock = clock;
   }
 
-  /** Takes a token, or says why there is none. */
+  /** Takes a token, or returns the reason why there is none. */
   refusal(attributes: AdmissionAttributes): string | undefined {
     const { type } = this.#limit;
     const key = keyOf(type, attributes);

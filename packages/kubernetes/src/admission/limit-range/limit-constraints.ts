@@ -3,7 +3,7 @@
 
 import type { Quantity } from '@kapstan/api';
 
-/** What a container, a pod or a claim asks for. */
+/** The amounts that a container, a pod or a claim requests. */
 export interface Asked {
   /** "Container", "Pod" or "PersistentVolumeClaim". */
   readonly type: string;
@@ -17,7 +17,7 @@ export interface Bound {
   readonly amount: Quantity;
 }
 
-/** Each returns what is wrong, or undefined. */
+/** Returns the fault, or undefined. */
 export type Constraint = (asked: Asked, bound: Bound) => string | undefined;
 
 /** Amounts up to this many whole units are compared in thousandths, larger ones in units. Source: MaxMilliValue. */
@@ -47,7 +47,7 @@ export const maximum: Constraint = ({ type, requests, limits }, { resource, amou
   return requested > bound ? `${rule}, but request is ${request}` : undefined;
 };
 
-/** For claims, which have no limits. */
+/** Used for claims, which have no limits. */
 export const maximumRequest: Constraint = ({ type, requests }, { resource, amount }) => {
   const request = requests.get(resource);
   const [requested = 0n, bound = 0n] = inOneUnit([request, amount]);

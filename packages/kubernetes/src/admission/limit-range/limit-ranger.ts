@@ -13,16 +13,16 @@ import { addFaults, amountsOf, type LimitRules, limitRules, maxFaults } from './
 
 const limitRanges: GroupVersionResource = { group: '', version: 'v1', resource: 'limitranges' };
 const annotation = 'kubernetes.io/limit-ranger';
-/** Containers that are compared between two looks at the clock. */
+/** Number of containers that are compared between two looks at the clock. */
 const containersPerSlice = 100;
-/** Most amounts that limit ranges set in one pod. */
+/** Maximum number of amounts that limit ranges set in one pod. */
 const maxDefaults = 100_000;
-/** Most amounts that a pod may name where limit ranges are compared with it. */
+/** Maximum number of amounts in a pod that is compared with limit ranges. */
 const maxAmounts = 20_000;
 const tooMany = `a pod in a namespace with limit ranges may name ${maxAmounts} amounts at most`;
-/** Amounts that are set between two looks at the clock. */
+/** Number of amounts that are set between two looks at the clock. */
 const amountsPerSlice = 2_000;
-/** What the resources of a pod as a whole may name. */
+/** Resources for which a pod as a whole may have amounts. */
 const podLevelResources = ['cpu', 'memory'] as const;
 
 /** A limit range may change at any time, so every request reads the rules of the present ones. */
@@ -76,7 +76,7 @@ export class LimitRanger implements AdmissionPlugin {
   }
 }
 
-/** Returns how many amounts the defaults may set: each container gets each of them. */
+/** Returns the number of amounts that the defaults may set: each container gets each of them. */
 function defaultsOf(
   { containers = [], initContainers = [] }: PodSpec,
   { limits, requests }: LimitRules['defaults'],
@@ -84,14 +84,14 @@ function defaultsOf(
   return (containers.length + initContainers.length) * (limits.size + requests.size);
 }
 
-/** Amounts are read in one turn, so a pod in a namespace with limit ranges may name only so many. */
+/** Amounts are read in one turn, so a pod in a namespace with limit ranges may name only this many. */
 function requireFewAmounts(attributes: AdmissionAttributes): void {
   const { containers = [], initContainers = [], resources } = (attributes.object as Pod).spec ?? { containers: [] };
   let named = 0;
   for (const { limits, requests } of [...containers, ...initContainers, { resources }].flatMap(
     (each) => each.resources ?? [],
   )) {
-    // Counting stops early, where listing all names would take as long as what it prevents.
+    // Counting stops early, because listing all names would take as long as the work that it prevents.
     for (const list of [limits, requests])
       for (const _name in list) if (++named > maxAmounts) throw refuse(attributes, tooMany);
   }
@@ -110,7 +110,7 @@ function isMeasured(attributes: AdmissionAttributes): boolean {
   return kind.group === '' && kind.kind === 'PersistentVolumeClaim';
 }
 
-/** Returns what it set, for people: "cpu request for container a". */
+/** Returns the defaults that it set, for people: "cpu request for container a". */
 function* setDefaults(spec: PodSpec, defaults: LimitRules['defaults']): SlicedWork<string[]> {
   const told: string[] = [];
   if (defaults.limits.size === 0 && defaults.requests.size === 0) return told;

@@ -17,9 +17,9 @@ import {
 
 type Item = DeepReadonly<LimitRangeItem>;
 
-/** Most faults that are looked for. An answer shows fewer. */
+/** Maximum number of faults that are searched for. An answer shows fewer. */
 export const maxFaults = 1_000;
-/** Bounds that are compared, or entries that are read, between two looks at the clock. */
+/** Number of bounds compared, or entries read, between two looks at the clock. */
 const rulesPerSlice = 500;
 
 interface Rule {
@@ -28,9 +28,9 @@ interface Rule {
 }
 
 export interface LimitRules {
-  /** Amounts that containers get where they name none, as written. */
+  /** Amounts that containers get if they name none, as written. */
   readonly defaults: { readonly limits: ReadonlyMap<string, string>; readonly requests: ReadonlyMap<string, string> };
-  /** Rules by what they are about: "Container", "Pod" or "PersistentVolumeClaim". */
+  /** Rules by their subject: "Container", "Pod" or "PersistentVolumeClaim". */
   readonly rules: ReadonlyMap<string, readonly Rule[]>;
 }
 
@@ -74,8 +74,8 @@ function textsOf(list: ResourceList | undefined): [string, string][] {
 }
 
 /**
- * Adds what the object asks for against the rules to `faults`, until there are {@link maxFaults}. A limit range may have
- * as many bounds as fit into a request, and a pod as many containers.
+ * Compares the amounts of the object with the rules and adds the violations to `faults`, up to {@link maxFaults}. A limit range may have as
+ * many bounds as fit into a request, and a pod as many containers.
  */
 export function* addFaults({ rules }: LimitRules, asked: Asked, faults: string[]): SlicedWork<void> {
   let looked = 0;

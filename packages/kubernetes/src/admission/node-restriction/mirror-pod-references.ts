@@ -1,4 +1,4 @@
-// The API objects that a pod refers to: a node may create only pods that refer to none. Used by node-pods.ts. Source: pkg/api/pod
+// The API objects to which a pod refers: a node may create only pods that refer to none. Used by node-pods.ts. Source: pkg/api/pod
 // HasAPIObjectReference.
 import type { DeepReadonly } from '@kapstan/api';
 import type { PodSpec, Volume } from '@kapstan/kinds/core/v1';
@@ -6,7 +6,7 @@ import { configMapsOf, secretsOf } from '../../core/pods/object-references.ts';
 
 type AnyVolume = DeepReadonly<Volume>;
 
-/** Returns what the pod refers to, for people; undefined when it is nothing. */
+/** Returns the object to which the pod refers, for people; undefined when there is none. */
 export function referenceOf(spec: DeepReadonly<PodSpec>): string | undefined {
   if ((spec.serviceAccountName ?? '') !== '') return 'serviceaccounts';
   if (secretsOf(spec).length > 0) return 'secrets';

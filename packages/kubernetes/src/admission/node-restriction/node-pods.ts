@@ -1,4 +1,4 @@
-// What a node may do with pods: create mirror pods of its own, and delete, evict and report on pods that run on it. Used by
+// Rules for nodes' requests about pods: a node may create its own mirror pods, and delete, evict and report on pods that run on it. Used by
 // node-restriction.ts. Source: plugin/pkg/admission/noderestriction.
 import type { DeepReadonly } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';

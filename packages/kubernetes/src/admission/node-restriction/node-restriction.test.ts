@@ -30,7 +30,7 @@ type Changes = Partial<AdmissionAttributes> & {
   readonly authorizer?: Authorizer;
 };
 
-/** What a node is told, without what every refusal begins with; undefined when it may. */
+/** Returns the refusal for a node, without the common beginning; undefined when the request is allowed. */
 async function refusal(
   resource: string,
   { user = 'n', groups = ['system:nodes'], authorizer = nobody, ...changes }: Changes,

@@ -1,4 +1,4 @@
-// NodeRestriction limits what a kubelet may change to its own node and to what runs on it, whatever its roles allow. Source:
+// NodeRestriction limits a kubelet's changes to its own node and the pods on it, whatever its roles allow. Source:
 // plugin/pkg/admission/noderestriction.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { formatGroupResource, goQuote } from '@kapstan/api/internal';
@@ -74,7 +74,7 @@ function admitClaim(attributes: AdmissionAttributes, name: string): void {
   throw refuse(attributes, `node ${goQuote(name)} is not allowed to update ${only}`);
 }
 
-/** Returns the claim without what a node may change. */
+/** Returns the claim without the fields that a node may change. */
 function withoutProgress(claim: DeepReadonly<PersistentVolumeClaim>): object {
   const { metadata, status, ...rest } = deepCopy(claim) as PersistentVolumeClaim;
   const { resourceVersion: _version, managedFields: _entries, ...meta } = metadata ?? {};
@@ -94,7 +94,7 @@ function admitLease(attributes: AdmissionAttributes, name: string): void {
   requireOwnName(attributes, name, 'node lease');
 }
 
-/** A created object says its name itself. */
+/** A created object carries its own name. */
 function requireOwnName(attributes: AdmissionAttributes, name: string, what: string): void {
   const { operation, object } = attributes;
   const own = operation === 'CREATE' ? object?.metadata?.name : attributes.name;

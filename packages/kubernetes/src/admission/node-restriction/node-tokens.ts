@@ -1,4 +1,4 @@
-// Which tokens of service accounts a node may ask for: those of pods that run on it, for audiences that the pods name. Used by
+// Restricts the service account tokens that a node may request to those of pods that run on it, for audiences that the pods name. Used by
 // node-restriction.ts. Source: plugin/pkg/admission/noderestriction admitServiceAccount.
 import type { DeepReadonly } from '@kapstan/api';
 import { aggregateTexts, notFound } from '@kapstan/api/errors';

@@ -1,4 +1,4 @@
-// What a node may change in its own Node object. Used by node-restriction.ts. Source: plugin/pkg/admission/noderestriction admitNode,
+// Restricts a node's changes to its own Node object. Used by node-restriction.ts. Source: plugin/pkg/admission/noderestriction admitNode,
 // kubelet pkg/apis IsKubeletLabel.
 import type { DeepReadonly } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
@@ -57,7 +57,7 @@ function forbiddenLabels(next: Labels, old: Labels): readonly string[] {
   return [...keys].filter((key) => valueIn(next, key) !== valueIn(old, key) && isForbidden(key)).sort();
 }
 
-/** A node could draw workloads to itself by labels that others trust. */
+/** A node could attract workloads by labels that others trust. */
 function isForbidden(key: string): boolean {
   const namespace = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
   const isIn = (domain: string): boolean => namespace === domain || namespace.endsWith(`.${domain}`);

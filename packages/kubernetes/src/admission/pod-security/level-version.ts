@@ -11,7 +11,7 @@ export interface LevelVersion {
   readonly version: number | 'latest';
 }
 
-/** Says what is wrong with a level; undefined for a valid one. */
+/** Returns the fault of a level; undefined for a valid one. */
 export function levelFault(text: string): string | undefined {
   return levels.some((level) => level === text) ? undefined : `must be one of ${levels.join(', ')}`;
 }
@@ -25,12 +25,12 @@ export function parseLevel(text: string): Level | undefined {
 export function parseVersion(text: string): LevelVersion['version'] | undefined {
   if (text === 'latest') return 'latest';
   const [, minor] = /^v1\.(0|[1-9][0-9]*)$/.exec(text) ?? [];
-  // Go's Atoi refuses what an int64 cannot hold.
+  // Go's Atoi refuses numbers that do not fit an int64.
   if (minor === undefined || BigInt(minor) > 2n ** 63n - 1n) return undefined;
   return Number(minor);
 }
 
-/** Says what is wrong with a version; undefined for a valid one. */
+/** Returns the fault of a version; undefined for a valid one. */
 export function versionFault(text: string): string | undefined {
   return parseVersion(text) === undefined ? 'must be "latest" or "v1.x"' : undefined;
 }

@@ -21,7 +21,7 @@ const good = {};
 const onHost = { hostPID: true };
 const privileged = { containers: [{ name: 'c', securityContext: { privileged: true } }] };
 
-/** `lookMs`: time that each look at the pod takes. */
+/** `lookMs`: duration of each check of the pod. */
 function podView(name: string, { controller, runtimeClassName, spec = onHost }: PodShape, lookMs = 0): PodView {
   const ownerReferences = controller === undefined ? [] : [{ uid: controller, controller: true }];
   const object = { metadata: { name, ownerReferences }, spec: { runtimeClassName, ...spec } };

@@ -1,5 +1,5 @@
-// podWarnings looks at the pods of a namespace whose policy becomes stricter: those that would now be refused are named in
-// warnings. Used by pod-security.ts. Source: pod-security-admission EvaluatePodsInNamespace.
+// podWarnings checks the pods of a namespace whose policy becomes stricter, and returns warnings that name those that would now be refused.
+// Used by pod-security.ts. Source: pod-security-admission EvaluatePodsInNamespace.
 
 import type { Clock, DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { goQuote, type SlicedWork } from '@kapstan/api/internal';
@@ -8,7 +8,7 @@ import { formatLevelVersion, type LevelVersion } from './level-version.ts';
 import { podViolations } from './pod-checks.ts';
 import { checkedPod } from './pod-template.ts';
 
-/** Most pods that are looked at. */
+/** Maximum number of pods that are checked. */
 const maxPods = 3_000;
 
 /** A stored pod. */
@@ -20,10 +20,10 @@ export interface NamespacePods {
   readonly namespace: string;
   readonly pods: readonly PodView[];
   readonly enforce: LevelVersion;
-  /** Says whether a runtime class has no rules. */
+  /** Returns whether pods of a runtime class are exempt from the rules. */
   readonly isExempt: (runtimeClass: string) => boolean;
   readonly clock: Clock;
-  /** When the client has waited long enough, on the monotonic clock. */
+  /** The time when the client has waited long enough, on the monotonic clock. */
   readonly untilMs: number;
 }
 

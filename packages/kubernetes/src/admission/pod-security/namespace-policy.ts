@@ -1,4 +1,4 @@
-// NamespacePolicy: what a namespace's labels ask of its pods in the three modes of pod security. Made for pod-security.ts.
+// NamespacePolicy: the requirements of a namespace's labels on its pods in the three modes of pod security. Used by pod-security.ts.
 // Source: pod-security-admission/api/helpers.go PolicyToEvaluate.
 
 import { type FieldError, invalidField } from '@kapstan/api/errors';
@@ -17,7 +17,7 @@ export const labelPrefix = 'pod-security.kubernetes.io/';
 
 export const modes = ['enforce', 'audit', 'warn'] as const;
 
-/** enforce: pods are refused; audit: the audit log tells; warn: the client is warned. */
+/** enforce: pods are refused; audit: the audit log records it; warn: the client is warned. */
 export type Mode = (typeof modes)[number];
 
 export type NamespacePolicy = Readonly<Record<Mode, LevelVersion>>;
@@ -26,7 +26,7 @@ type Labels = Readonly<Record<string, string>>;
 
 export interface ReadPolicy {
   readonly policy: NamespacePolicy;
-  /** Errors of the labels that cannot be read. The policy is restricted where they would enforce something. */
+  /** Errors of the labels that cannot be read. Unreadable labels that would enforce a policy count as restricted. */
   readonly errors: readonly FieldError[];
 }
 
@@ -56,7 +56,7 @@ function readMode(
   const levelText = ownText(labels, labelPrefix + mode);
   if (levelText !== undefined) {
     noteFault(errors, { label: mode, value: levelText, fault: levelFault(levelText) });
-    // A level that cannot be read may not open the namespace, nor flood the log and the clients.
+    // A level that cannot be read must neither open the namespace nor flood the log and the clients.
     level = parseLevel(levelText) ?? (mode === 'enforce' ? 'restricted' : 'privileged');
   }
   const versionText = ownText(labels, `${labelPrefix}${mode}-version`);

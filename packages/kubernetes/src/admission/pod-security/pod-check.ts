@@ -1,5 +1,5 @@
-// PodCheck: one rule of pod security, and what the rules have in common: the containers that they look at and the words of
-// their messages. Implemented in the files *-checks.ts, run by pod-checks.ts. Source: pod-security-admission/policy.
+// PodCheck: one rule of pod security, and the common parts of the rules: the containers that they check and the words of their messages.
+// Implemented in the files *-checks.ts, run by pod-checks.ts. Source: pod-security-admission/policy.
 
 import type { DeepReadonly } from '@kapstan/api';
 import type {
@@ -19,13 +19,13 @@ export interface CheckedPod {
 export interface Violation {
   /** Names the rule: "hostPort". */
   readonly reason: string;
-  /** Says who breaks it with what. */
+  /** Names who breaks the rule, and how. */
   readonly detail: string;
 }
 
 export type CheckFunction = (pod: CheckedPod) => Violation | undefined;
 
-/** A rule as it is from one version on. */
+/** A rule as it applies from one version on. */
 interface CheckVersion {
   /** First minor version of Kubernetes 1.x. */
   readonly since: number;
@@ -55,7 +55,7 @@ export function namesWhere(pod: CheckedPod, isBad: (container: AnyContainer) => 
   return names;
 }
 
-/** What the pod, and which containers, set in their security contexts against a rule. */
+/** The pod, and the containers, whose security contexts violate a rule. */
 export interface BadSettings {
   readonly isPodBad: boolean;
   readonly names: readonly string[];
@@ -81,7 +81,7 @@ export function listed(noun: string, names: readonly string[]): string {
   return `${plural(noun, names.length)} ${quoted(names)}`;
 }
 
-/** Returns the text of a label or an annotation that the object itself has. */
+/** Returns the text of an own label or annotation of the object. */
 export function ownText(texts: Readonly<Record<string, string>>, key: string): string | undefined {
   return Object.hasOwn(texts, key) ? texts[key] : undefined;
 }
@@ -100,12 +100,15 @@ export function sorted(values: Iterable<string>): string[] {
   return [...new Set(values)].sort();
 }
 
-/** True for pods that say they are for Windows, which validation has kept from setting what Linux alone has. */
+/**
+ * True for pods that declare themselves to be for Windows; validation has prevented them from setting Linux-only
+ * fields.
+ */
 export function isForWindows({ spec }: CheckedPod): boolean {
   return spec.os?.name === 'windows';
 }
 
-/** True for pods whose users are no users of the host. Source: KEP-127. */
+/** True for pods whose users are not users of the host. Source: KEP-127. */
 export function hasOwnUsers({ spec }: CheckedPod): boolean {
   return spec.hostUsers === false;
 }

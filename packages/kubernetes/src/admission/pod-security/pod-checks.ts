@@ -1,4 +1,4 @@
-// podViolations runs the rules of a level and version on one pod. Between the rules (*-checks.ts) and pod-security.ts.
+// podViolations runs the rules of a level and version on one pod. Used by pod-security.ts.
 // Source: pod-security-admission/policy/registry.go.
 
 import { runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
@@ -19,7 +19,7 @@ import {
 import { appArmorProfile, seccompBaseline, seccompRestricted, seLinuxOptions } from './profile-checks.ts';
 import { hostPathVolumes, restrictedVolumes } from './volume-checks.ts';
 
-// In the order of their messages: by id, in Go's order of strings.
+// Rules in the order of their messages: by id, in Go's order of strings.
 const baseline: readonly PodCheck[] = [
   appArmorProfile,
   capabilitiesBaseline,
@@ -47,7 +47,7 @@ const restricted: readonly PodCheck[] = [
 /** Minor version of the newest rule. Later versions have the same rules. */
 const newest = Math.max(...[...baseline, ...restricted].flatMap(({ versions }) => versions.map(({ since }) => since)));
 
-/** Rules by level and version, filled on demand. There are two levels and some forty versions. */
+/** Rules by level and version, filled on demand. There are two levels and about forty versions. */
 const rules = new Map<string, readonly CheckFunction[]>();
 
 function rulesOf({ level, version }: LevelVersion): readonly CheckFunction[] {
@@ -68,7 +68,7 @@ function functionAt({ versions }: PodCheck, minor: number): CheckFunction | unde
   return versions.findLast(({ since }) => since <= minor)?.check;
 }
 
-/** Returns what the pod does that the level forbids; empty when it may be created. */
+/** Returns the pod's violations of the level; empty when it may be created. */
 export function podViolations(pod: CheckedPod, levelVersion: LevelVersion): readonly Violation[] {
   return runWhole(violationsInSlices(pod, levelVersion));
 }

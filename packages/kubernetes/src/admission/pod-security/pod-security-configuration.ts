@@ -1,4 +1,4 @@
-// PodSecurityConfiguration: what holds for namespaces without labels, and who is exempt. Source:
+// PodSecurityConfiguration: the policy for namespaces without labels, and the exemptions. Source:
 // pod-security-admission/admission/api.
 
 import { aggregateTexts } from '@kapstan/api/errors';
@@ -17,7 +17,7 @@ export interface PodSecurityConfiguration {
 
 const open = { level: 'privileged', version: 'latest' } as const;
 
-/** Nothing is forbidden where no label asks for it. */
+/** Nothing is forbidden where no label requires it. */
 export const defaultPodSecurity: PodSecurityConfiguration = {
   defaults: { enforce: open, audit: open, warn: open },
   exemptions: { namespaces: new Set(), usernames: new Set(), runtimeClasses: new Set() },
@@ -44,7 +44,7 @@ interface PodSecurityFile {
   readonly exemptions?: Readonly<Partial<Record<keyof PodSecurityConfiguration['exemptions'], readonly string[]>>>;
 }
 
-/** Returns the default when there is no text. Throws an Error that says what is wrong. */
+/** Returns the default when there is no text. Throws an Error that describes the fault. */
 export function parsePodSecurity(text: string | undefined): PodSecurityConfiguration {
   if (text === undefined || text === '') return defaultPodSecurity;
   const file: PodSecurityFile = decodeConfiguration(text, { kinds, schema });

@@ -1,4 +1,4 @@
-// PodSecurityMetrics counts what pod security decided, under Kubernetes' names. Filled by pod-security.ts, shown by
+// PodSecurityMetrics counts the decisions of pod security, under Kubernetes' names. Filled by pod-security.ts, shown by
 // /metrics. Source: pod-security-admission/metrics.
 
 import { LabelSeries, type Labels, type MetricFamily } from '@kapstan/api/internal';
@@ -6,7 +6,7 @@ import type { AdmissionAttributes } from '@kapstan/apiserver';
 import type { LevelVersion } from './level-version.ts';
 import type { Mode } from './namespace-policy.ts';
 
-/** Minor version of the Kubernetes whose rules these are. Policies of later ones count as "future". */
+/** Minor version of the Kubernetes from which the rules come. Policies of later ones count as "future". */
 const apiMinor = 36;
 
 type Counter = { count: number };

@@ -1,5 +1,5 @@
-// PodSecurity refuses pods that break the policy which the labels of their namespace name, and warns of pods and of
-// templates that would. Source: plugin/pkg/admission/security/podsecurity, pod-security-admission/admission.
+// PodSecurity refuses pods that violate the policy in the labels of their namespace, and warns about pods and templates
+// that would violate it. Source: plugin/pkg/admission/security/podsecurity, pod-security-admission/admission.
 
 import type { Clock, DeepReadonly, KubernetesObject, StatusError } from '@kapstan/api';
 import { type FieldError, forbidden, formatFieldErrors, internalError, invalid } from '@kapstan/api/errors';
@@ -25,10 +25,10 @@ import { PodSecurityMetrics } from './pod-security-metrics.ts';
 import { podIn, templateResources } from './pod-template.ts';
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
-/** Longest time that a client waits for the warnings about the pods of its namespace. */
+/** Maximum time that a client waits for the warnings about the pods of its namespace. */
 const maxPodsMs = 1_000;
 const pods: GroupVersionResource = { group: '', version: 'v1', resource: 'pods' };
-/** Other subresources of pods may change what runs. */
+/** Subresources that change nothing about the running containers. Others may. */
 const harmlessSubresources: ReadonlySet<string> = new Set([
   'exec',
   'attach',
@@ -226,7 +226,7 @@ export class PodSecurity implements AdmissionPlugin {
   }
 }
 
-/** False when the present pods cannot break the new policy, because it is no stricter. */
+/** False when the present pods cannot violate the new policy, because it is not stricter. */
 function isStricter(next: LevelVersion, old: LevelVersion): boolean {
   if (next.level === 'privileged') return false;
   return next.version !== old.version || compareLevels(next.level, old.level) > 0;

@@ -1,4 +1,4 @@
-// podIn finds the pod in an object that pod security looks at: a pod itself, or the template of a kind that makes pods.
+// podIn finds the pod in an object that pod security checks: a pod itself, or the template of a kind that makes pods.
 // Used by pod-security.ts. Source: pod-security-admission DefaultPodSpecExtractor.
 
 import type { DeepReadonly, GroupResource, KubernetesObject } from '@kapstan/api';

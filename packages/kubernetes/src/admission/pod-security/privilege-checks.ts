@@ -1,4 +1,4 @@
-// The rules about what processes of a pod may do: privileged mode, capabilities, users, /proc and sysctls. Run by
+// The rules about the privileges of a pod's processes: privileged mode, capabilities, users, /proc and sysctls. Run by
 // pod-checks.ts.
 
 import {
@@ -41,7 +41,7 @@ const defaultCapabilities: ReadonlySet<string> = new Set([
   'SYS_CHROOT',
 ]);
 
-/** Says which containers add capabilities that are not allowed; undefined when none does. */
+/** Names the containers that add forbidden capabilities; undefined when there are none. */
 function addedCapabilities(pod: CheckedPod, isAllowed: (capability: string) => boolean): string | undefined {
   const bad: string[] = [];
   const names = namesWhere(pod, ({ securityContext }) => {

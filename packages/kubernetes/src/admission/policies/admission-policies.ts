@@ -58,7 +58,7 @@ export class AdmissionPolicies {
     else this.#setOf(kind).deletePolicy(object);
   }
 
-  /** Replaces all of the kind in one step. From the first calls for both kinds on the policies are known. */
+  /** Replaces all objects of the kind in one step. The policies are known after the first calls for both kinds. */
   replace(kind: AdmissionPolicyKind, objects: Iterable<Stored>): void {
     if (isBinding(kind)) this.#setOf(kind).replaceBindings(objects);
     else this.#setOf(kind).replacePolicies(objects);

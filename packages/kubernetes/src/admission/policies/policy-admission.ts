@@ -1,5 +1,5 @@
-// policyAdmission makes what the plug-ins ValidatingAdmissionPolicy and MutatingAdmissionPolicy work with. Between the control
-// plane and built-in-plugins.ts.
+// policyAdmission makes the parts that the plug-ins ValidatingAdmissionPolicy and MutatingAdmissionPolicy use. It connects the control
+// plane with built-in-plugins.ts.
 import type { Clock } from '@kapstan/api';
 import type { Authorizer, ResourceCatalog } from '@kapstan/apiserver';
 import { PolicyMetrics, type PolicyPorts } from '@kapstan/apiserver/internal';
@@ -13,9 +13,9 @@ export interface PolicyAdmissionOptions extends AdmissionMatching {
   readonly clock: Clock;
 }
 
-/** The plug-ins of admission policies, and what they follow. */
+/** The plug-ins of admission policies, and the data that they follow. */
 export interface PolicyAdmission {
-  /** To be kept in step with the stored ones; until then requests wait and are refused. */
+  /** The caller must keep this in step with the stored objects; until then requests wait and are refused. */
   readonly policies: AdmissionPolicies;
   readonly ports: PolicyPorts;
 }

@@ -1,5 +1,5 @@
-// PolicySet: the policies of one kind in force, compiled, with their bindings. Fed with what is stored; read by the admission
-// plug-ins. Source: plugin/policy/generic/policy_source.go.
+// PolicySet: the policies of one kind in force, compiled, with their bindings. Filled from the store; read by the admission plug-ins.
+// Source: plugin/policy/generic/policy_source.go.
 import type { Clock, DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { type SlicedWork, TurnSlice } from '@kapstan/api/internal';
 import type { AdmissionPolicy, BoundPolicy, PolicyBinding, PolicySource } from '@kapstan/apiserver/internal';
@@ -86,7 +86,7 @@ export class PolicySet<P extends AdmissionPolicy> implements PolicySource<P> {
     if (this.#known.size === 2 && !this.#isRefreshing) void this.#refresh();
   }
 
-  /** Small changes are in force at once; many policies are compiled in several turns and then change in one step. */
+  /** Small changes take effect at once; many policies are compiled in several turns and then change in one step. */
   async #refresh(): Promise<void> {
     this.#isRefreshing = true;
     const slice = new TurnSlice({ clock: this.#options.clock, itemsPerLook: 1 });

@@ -1,4 +1,4 @@
-// Checks the types of validating admission policies against what a server serves. Used by the control loop that writes their
+// Checks the types in validating admission policies against the kinds that a server serves. Used by the control loop that writes their
 // status.
 import type { DeepReadonly } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';

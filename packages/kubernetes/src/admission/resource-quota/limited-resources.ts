@@ -14,7 +14,7 @@ import type { ScopeTerm } from '../../quota/quota-scope.ts';
 export interface LimitedResource {
   readonly apiGroup: string;
   readonly resource: string;
-  /** Parts of the names whose use must be covered: "requests.storage". */
+  /** Substrings of the names whose use must be covered: "requests.storage". */
   readonly matchContains: readonly string[];
   /** Scopes of objects that a quota with the same scope must cover. */
   readonly matchScopes: readonly ScopeTerm[];
@@ -42,7 +42,7 @@ const kinds = new Map([
   ['resourcequota.admission.k8s.io/v1alpha1', 'Configuration'],
 ]);
 
-/** Returns nothing when there is no text. Throws an Error that says what is wrong. */
+/** Returns nothing when there is no text. Throws an Error that describes the fault. */
 export function parseLimitedResources(text: string | undefined): readonly LimitedResource[] {
   if (text === undefined) return [];
   const decoded = decodeConfiguration(text, { kinds, schema });

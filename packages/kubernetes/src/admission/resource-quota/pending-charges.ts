@@ -1,5 +1,5 @@
-// PendingCharges knows which quotas were charged for writes that have not ended yet. Told by quota-charger.ts; the control loop that counts
-// anew waits for them, because it cannot see their objects, and looks again at quotas whose write failed.
+// PendingCharges knows the quotas that were charged for writes that have not ended yet. quota-charger.ts reports them. The control loop
+// that counts usage waits for them, because it cannot see their objects yet, and counts again after a failed write.
 
 export interface QuotaName {
   readonly namespace: string;
@@ -8,7 +8,7 @@ export interface QuotaName {
 
 export type RecountListener = (namespace: string, name: string) => void;
 
-/** What requests under way have charged to quotas. */
+/** The charges to quotas by requests under way. */
 export class PendingCharges {
   readonly #counts = new Map<string, number>();
   /** Quotas whose count waits for the end of their charges. */
@@ -44,8 +44,8 @@ export class PendingCharges {
   }
 
   /**
-   * Calls the listener with each quota that should be counted anew: one was charged for a write that failed, or is no
-   * longer busy. Until the returned function is called.
+   * Calls the listener with each quota that should be counted again, because a write failed for which it was charged,
+   * or because it is no longer busy. The returned function ends this.
    */
   onRecount(listener: RecountListener): () => void {
     this.#listeners.add(listener);

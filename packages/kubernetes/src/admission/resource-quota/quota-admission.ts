@@ -1,5 +1,5 @@
-// quotaAdmission makes what the plug-in ResourceQuota shares with the control plane: the quotas that a feed keeps in step, and the charges
-// that the control loop waits for. Between the control plane and built-in-plugins.ts.
+// quotaAdmission makes the parts that the plug-in ResourceQuota shares with the control plane: the quotas that a feed keeps in step, and
+// the charges for which the control loop waits. It connects the control plane with built-in-plugins.ts.
 import type { Clock } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import { type AdmissionPlugin, ObjectReader, type PluginPorts, type ResourceCatalog } from '@kapstan/apiserver';
@@ -13,9 +13,9 @@ import { ResourceQuotaPlugin } from './resource-quota.ts';
 const pods: GroupVersionResource = { group: '', version: 'v1', resource: 'pods' };
 const claims: GroupVersionResource = { group: 'resource.k8s.io', version: 'v1', resource: 'resourceclaims' };
 
-/** The plug-in ResourceQuota, and what it follows. */
+/** The plug-in ResourceQuota, and the data that it follows. */
 export interface QuotaAdmission {
-  /** To be kept in step with the stored quotas and device classes. */
+  /** The caller must keep this in step with the stored quotas and device classes. */
   readonly quotas: QuotaStore;
   readonly pending: PendingCharges;
   readonly evaluators: QuotaEvaluators;

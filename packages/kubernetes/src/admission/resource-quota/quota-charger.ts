@@ -1,4 +1,4 @@
-// QuotaCharger charges the quotas of one namespace for requests that wait: one look at the quotas and one write of each for all of them.
+// QuotaCharger charges the quotas of one namespace for waiting requests: it reads the quotas once and writes each once for all of them.
 // Called by quota-queue.ts. Source: apiserver pkg/admission/plugin/resourcequota checkQuotas. Decision 0030.
 import { isConflict } from '@kapstan/api';
 import type { AdmissionAttributes } from '@kapstan/apiserver';
@@ -10,18 +10,18 @@ import type { QuotaState } from './quota-state.ts';
 
 /** A request that waits for its answer. */
 export interface QuotaWaiter extends CheckedRequest {
-  /** True when nobody waits any more. */
+  /** True when the request is no longer waiting. */
   readonly isGone: boolean;
   admit(): void;
   refuse(error: unknown): void;
 }
 
-/** How often a quota that others wrote meanwhile is read and compared again. */
+/** Maximum number of times that a quota changed by others meanwhile is read and compared again. */
 const maxAttempts = 10;
 /** Quotas that are written at the same time. */
 const writesAtOnce = 32;
 
-/** A waiter with the quotas that were charged for it so far. */
+/** A waiting request with the quotas that have been charged for it so far. */
 interface Account {
   readonly waiter: QuotaWaiter;
   readonly charged: Map<string, QuotaState>;
@@ -100,7 +100,7 @@ export class QuotaCharger {
     return failures;
   }
 
-  /** A quota that was deleted meanwhile limits nothing any more. */
+  /** A quota that was deleted meanwhile no longer limits anything. */
   async #readAgain(states: readonly QuotaState[]): Promise<readonly QuotaState[]> {
     const read = await Promise.all(states.map((state) => this.#records.read(state)));
     return read.filter((state) => state !== undefined);

@@ -1,5 +1,5 @@
-// checkRequest decides what a request takes from the quotas of its namespace, or why it may not. Called by quota-charger.ts with requests
-// one after the other. Source: apiserver pkg/admission/plugin/resourcequota CheckRequest.
+// checkRequest computes the charge of a request to the quotas of its namespace, or the reason for its refusal. quota-charger.ts calls it
+// for one request after another. Source: apiserver pkg/admission/plugin/resourcequota CheckRequest.
 import { type Quantity, StatusError } from '@kapstan/api';
 import { formatGroupResource, type SlicedWork } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '@kapstan/apiserver';
@@ -10,7 +10,7 @@ import { formatScopeTerm, type ScopeTerm } from '../../quota/quota-scope.ts';
 import type { LimitedResource } from './limited-resources.ts';
 import type { QuotaState } from './quota-state.ts';
 
-/** A quota with what the requests before took of it. */
+/** A quota, together with the charges of earlier requests. */
 export class RunningQuota {
   readonly state: QuotaState;
   readonly #taken = new Map<string, Quantity>();
@@ -33,7 +33,7 @@ export class RunningQuota {
   }
 }
 
-/** What a request takes from one quota. */
+/** The charge of a request to one quota. */
 export interface Charge {
   readonly quota: RunningQuota;
   readonly amounts: Amounts;
@@ -45,7 +45,7 @@ export interface CheckedRequest {
   readonly limited: readonly LimitedResource[];
 }
 
-/** Quotas that are compared between two looks at the clock. */
+/** Number of quotas that are compared between two looks at the clock. */
 const quotasPerSlice = 20;
 
 /** Returns nothing for a request that takes nothing. Throws StatusError to refuse. */
@@ -143,7 +143,7 @@ function* changesOf(
   });
 }
 
-/** Requires that quotas limit what may only be used where it is limited. */
+/** Requires a quota for resources that may only be used where they are limited. */
 function requireCover(
   { attributes, evaluator, limited }: CheckedRequest,
   { usage, covered, coveredScopes, object }: Concerned & { readonly usage: Amounts; readonly object: MeasuredObject },
@@ -163,7 +163,7 @@ function requireCover(
   if (scopes.length > 0) throw uncoveredScopes(scopes);
 }
 
-/** Kubernetes does not say that this is forbidden; we keep its mistake. */
+/** Kubernetes omits that this is forbidden; we keep its mistake. */
 function uncoveredScopes(terms: readonly ScopeTerm[]): StatusError {
   const told = terms.map(formatScopeTerm).join(' ');
   return new StatusError({ code: 500, reason: '', message: `insufficient quota to match these scopes: [${told}]` });

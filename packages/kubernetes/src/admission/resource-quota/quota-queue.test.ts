@@ -167,7 +167,7 @@ describe('requests that wait for a quota', () => {
     records.onWrite = () => undefined;
     release();
     await later;
-    // Nobody will use what the first one took, so that it is counted anew.
+    // The first one's charge will not be used, so the quota is counted again.
     expect(pending.isBusy({ namespace: 'default', name: 'q' })).toBe(true);
   });
 });

@@ -5,7 +5,7 @@ import { internalError } from '@kapstan/api/errors';
 import type { QuotaCharger, QuotaWaiter } from './quota-charger.ts';
 import type { CheckedRequest } from './quota-check.ts';
 
-/** How long a request waits at most. Source: quotaEvaluator.Evaluate. */
+/** Maximum wait of a request. Source: quotaEvaluator.Evaluate. */
 const timeoutMs = 10_000;
 
 class Waiter implements QuotaWaiter {
@@ -41,7 +41,7 @@ class Waiter implements QuotaWaiter {
 }
 
 interface Bucket {
-  /** All that have no answer, the oldest first. */
+  /** All requests without an answer, the oldest first. */
   readonly unanswered: Set<Waiter>;
   waiting: Waiter[];
   cancelTimer: CancelTimer;
@@ -88,7 +88,7 @@ export class QuotaQueue {
     this.#buckets.delete(namespace);
   }
 
-  /** One timer a namespace: it rings when the oldest request has waited too long. */
+  /** Each namespace has one timer, which fires when the oldest request has waited too long. */
   #watchTime(bucket: Bucket, delayMs: number): void {
     bucket.cancelTimer = this.#clock.setBackgroundTimer(() => {
       const nowMs = this.#clock.monotonicNow();

@@ -1,4 +1,4 @@
-// QuotaRecords reads the quotas of a namespace and writes what is used of them. Between quota-charger.ts and the store of quotas. Source:
+// QuotaRecords reads the quotas of a namespace and writes their usage. It sits between quota-charger.ts and the store of quotas. Source:
 // apiserver pkg/admission/plugin/resourcequota quotaAccessor.
 import { type DeepReadonly, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import { formatRevision } from '@kapstan/api/internal';
@@ -24,7 +24,7 @@ export class QuotaRecords {
     return this.#store() !== undefined;
   }
 
-  /** Returns the known quotas; the stored ones while nobody knows all of them. */
+  /** Returns the known quotas, or the stored ones while not all are known. */
   async quotasIn(namespace: string): Promise<readonly QuotaState[]> {
     if (this.#known.hasSynced) return this.#known.quotasIn(namespace);
     const listed = await this.#store()?.list(contextFor(namespace), {});
@@ -44,7 +44,7 @@ export class QuotaRecords {
     }
   }
 
-  /** Writes what is used, if the quota is still in the state that was compared. Rejects with StatusError otherwise. */
+  /** Writes the usage if the quota is still in the state that was compared. Rejects with StatusError otherwise. */
   async write({ state, taken }: RunningQuota): Promise<void> {
     const served = this.#catalog.find('', 'v1', 'resourcequotas');
     const part = served?.definition.subresources?.find(({ name }) => name === 'status');

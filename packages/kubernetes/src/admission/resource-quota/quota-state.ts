@@ -6,7 +6,7 @@ import { measuredNames, type QuotaEvaluator } from '../../quota/quota-evaluator.
 import { type ScopeTerm, scopeTermsOf } from '../../quota/quota-scope.ts';
 import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 
-/** Which names of a quota one measure concerns. */
+/** The names in a quota that one measure concerns. */
 export interface MeasuredNames {
   readonly names: readonly string[];
   /** False when some of them has no use yet, because nobody has counted. */
@@ -50,7 +50,7 @@ export class QuotaState {
     if (known !== undefined) return known;
     const names = yield* measuredNames(evaluator, this.#hard);
     const measured = { names, isCounted: names.every((name) => Object.hasOwn(this.#used, name)) };
-    // Device classes come and go, so what claims are measured by is not kept.
+    // Device classes come and go, so the names for claims are not cached.
     if (evaluator.resource.resource !== 'resourceclaims') this.#measured.set(key, measured);
     return measured;
   }

@@ -1,5 +1,5 @@
 // QuotaStore holds the stored quotas of all namespaces in this process, and the names of device classes. A feed of the control plane keeps
-// it in step; what this server wrote itself is put in at once. Read by quota-charger.ts.
+// it in step; this server's own writes are added at once. Read by quota-charger.ts.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { ResourceQuota } from '@kapstan/kinds/core/v1';
 import { DeviceClassNames } from '../../quota/device-class-names.ts';
@@ -61,7 +61,7 @@ export class QuotaStore {
     this.#hasSynced = true;
   }
 
-  /** Takes a state that this server wrote or read itself, which the feed has yet to deliver. A quota that is gone stays gone. */
+  /** Takes a state that this server wrote or read itself and the feed has yet to deliver. A deleted quota stays deleted. */
   advance(state: QuotaState): void {
     const known = this.#namespaces.get(state.namespace)?.get(state.name);
     if (known !== undefined) put(this.#namespaces, newer(state, known));

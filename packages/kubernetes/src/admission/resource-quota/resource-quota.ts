@@ -1,5 +1,5 @@
-// ResourceQuota keeps what the objects of a namespace use within its quotas: a request is charged before it is written. Source: apiserver
-// pkg/admission/plugin/resourcequota. Decision 0030.
+// ResourceQuota keeps the usage by the objects of a namespace within its quotas: a request is charged before it is written. Source:
+// apiserver pkg/admission/plugin/resourcequota. Decision 0030.
 import type { Clock } from '@kapstan/api';
 import type { AdmissionAttributes, AdmissionPlugin, ResourceCatalog } from '@kapstan/apiserver';
 import type { QuotaEvaluators } from '../../quota/quota-evaluators.ts';

@@ -27,7 +27,7 @@ function referencesOf({ env = [], envFrom = [] }: AnyContainer): Reference[] {
   return references;
 }
 
-/** Says which container refers to a secret that the account does not list; undefined when none does. */
+/** Names the container that refers to a secret which the account does not list; undefined when there is none. */
 export function containerFault(
   what: string,
   containers: readonly AnyContainer[] | undefined,
@@ -43,7 +43,7 @@ export function containerFault(
   return undefined;
 }
 
-/** Says which secret of the pod the account does not list; undefined when it lists all. */
+/** Names the pod's secret that the account does not list; undefined when it lists all. */
 export function secretFault(spec: Spec, account: Account): string | undefined {
   const mountable = namesOf(account.secrets);
   const volume = spec.volumes?.find(({ secret }) => secret !== undefined && !mountable.has(secret.secretName ?? ''));
@@ -68,12 +68,12 @@ function namesOf(references: readonly { readonly name?: string }[] | undefined):
   return new Set((references ?? []).map(({ name = '' }) => name));
 }
 
-/** True for a pod that gets at any secret. */
+/** True for a pod that uses any secret. */
 export function hasSecrets(spec: Spec): boolean {
   return secretsOf(spec).length > 0;
 }
 
-/** True for a pod that gets a token by a volume. */
+/** True for a pod that gets a token through a volume. */
 export function hasTokenVolume({ volumes = [] }: Spec): boolean {
   return volumes.some(({ projected }) =>
     (projected?.sources ?? []).some(({ serviceAccountToken }) => serviceAccountToken !== undefined),

@@ -1,5 +1,5 @@
-// ServiceAccount gives each pod an existing account, mounts the account's token, and keeps pods from secrets that an
-// account with the annotation for it does not list. Source: plugin/pkg/admission/serviceaccount.
+// ServiceAccount gives each pod an existing account, mounts the account's token, and, for accounts with the annotation
+// for this, keeps pods from secrets that the account does not list. Source: plugin/pkg/admission/serviceaccount.
 
 import { type Clock, type DeepReadonly, delay, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import { eachInSlices, type GroupVersionResource, type SlicedWork } from '@kapstan/api/internal';
@@ -15,7 +15,7 @@ const defaultAccount = 'default';
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 const volumePrefix = 'kube-api-access-';
-/** One hour and seven seconds, which tells these tokens from those that somebody requested. */
+/** One hour and seven seconds, which distinguishes these tokens from requested ones. */
 const tokenSeconds = 3607;
 
 /** Attempts to find the default account of a new namespace, which a controller makes. */

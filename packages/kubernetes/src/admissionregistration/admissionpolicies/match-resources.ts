@@ -1,4 +1,4 @@
-// What policies and bindings say about the requests and the parameters that they are for: defaults and rules. Source:
+// Defaults and rules for the parts of policies and bindings that select requests and parameters. Source:
 // pkg/apis/admissionregistration/v1/defaults.go, validation validateMatchResources, validateParamKind, validateParamRef.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -35,7 +35,7 @@ interface BindingSpec {
   readonly matchResources?: MatchResources;
 }
 
-/** Checks what bindings of both kinds say. */
+/** Checks the parts that bindings of both kinds share. */
 export function validateBinding(
   at: Field,
   { policyName = '', paramRef, matchResources }: DeepReadonly<BindingSpec>,
@@ -69,10 +69,10 @@ function validateMatch(at: Field, match: DeepReadonly<MatchResources>): void {
   }
 }
 
-/** Only requests that write objects can be changed. A connection is accepted, though its objects are options. */
+/** Only requests that write objects can be changed. CONNECT is accepted, although its objects are options. */
 const mutable = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
 
-/** Checks the operations of a mutating policy or its binding. The errors do not say which rule it is. */
+/** Checks the operations of a mutating policy or its binding. The errors do not name the rule. */
 export function validateMutableOperations(at: Field, match: DeepReadonly<MatchResources> | undefined): void {
   for (const { operations = [] } of match?.resourceRules ?? []) {
     for (const operation of operations)

@@ -1,4 +1,4 @@
-// Whoever writes a policy or a binding with parameters must be able to read them, because messages may tell of them. Source:
+// A user who writes a policy or a binding with parameters must be able to read these, because messages may reveal them. Source:
 // pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go and its siblings.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { type FieldError, forbiddenField } from '@kapstan/api/errors';
@@ -15,7 +15,7 @@ interface Binding extends KubernetesObject {
   readonly spec?: { readonly policyName?: string; readonly paramRef?: ParamRef };
 }
 
-/** What the user must be allowed to read. "*" = all groups, versions or resources. */
+/** The resource that the user must be allowed to read. "*" = all groups, versions or resources. */
 interface AskedResource {
   readonly group: string;
   readonly version: string;
@@ -65,7 +65,7 @@ interface UnknownParts {
   readonly resource: AskedResource;
 }
 
-/** Returns why it cannot be told which resource the parameters are of; undefined = it can. */
+/** Returns the reason why the resource of the parameters cannot be determined; undefined = it can. */
 function unknownResource({ policyName, isPolicyFound, paramKind, resource }: UnknownParts): string | undefined {
   if (!isPolicyFound) return `unable to get policy ${policyName}`;
   return paramKind !== undefined && resource.resource === '*'
@@ -107,13 +107,13 @@ async function mayRead(
   asked: AskedResource & { readonly verb: string; readonly namespace: string; readonly name: string },
   { context: { user }, server }: { readonly context: RequestContext; readonly server: BuiltinServer },
 ): Promise<boolean> {
-  // The groups of the server itself and of its administrators are above such checks.
+  // The groups of the server itself and of its administrators are exempt from such checks.
   if (server.authorizer === undefined || user.groups.includes(mastersGroup)) return true;
   const { decision } = await server.authorizer.authorize({ type: 'resource', user, subresource: '', ...asked });
   return decision === 'allow';
 }
 
-/** As Go prints the user with %v. */
+/** Formats the user as Go does with %v. */
 function userText({ name, uid = '', groups, extra = {} }: UserInfo): string {
   const pairs = Object.entries(extra)
     .sort(([a], [b]) => (a < b ? -1 : 1))

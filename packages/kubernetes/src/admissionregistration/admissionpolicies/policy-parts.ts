@@ -1,5 +1,5 @@
-// The expressions of admission policies: variables, validations, mutations, audit annotations. Each is compiled in a slice of
-// its own. Source: pkg/apis/admissionregistration/validation.
+// The expressions of admission policies: variables, validations, mutations, audit annotations. Each is compiled in its own slice. Source:
+// pkg/apis/admissionregistration/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import { CompileFault, type ExpressionPurpose, type Field, PolicyExpressions } from '@kapstan/apiserver/internal';
@@ -17,7 +17,7 @@ import { repetitions } from '../../validation/repetition.ts';
 import { requestExpressions } from '../request-expressions.ts';
 import { tellFault, validateMatchConditions } from '../rule-defaults.ts';
 
-/** What both kinds of policies have. */
+/** The common parts of both kinds of policies. */
 interface CommonSpec {
   readonly paramKind?: ParamKind;
   readonly variables?: readonly Variable[];
@@ -30,7 +30,10 @@ export function validateFailurePolicy(at: Field, { failurePolicy }: DeepReadonly
   else at.oneOf(failurePolicy, ['Fail', 'Ignore']);
 }
 
-/** Unchanged conditions are not checked again: an older server may have accepted what this one would not. */
+/**
+ * Unchanged conditions are not checked again, because an older server may have accepted some that this one would
+ * refuse.
+ */
 export function validateConditionsOf(
   at: Field,
   spec: DeepReadonly<CommonSpec>,
@@ -46,7 +49,7 @@ function conditionsText({ paramKind, matchConditions = [] }: DeepReadonly<Common
   return JSON.stringify([paramKind, matchConditions]);
 }
 
-/** Expressions of the stored object, which keep being accepted, by where they stand. */
+/** Expressions of the stored object, which remain accepted, by their place. */
 type StoredExpressions = Partial<Record<ExpressionPurpose, ReadonlySet<string | undefined>>>;
 
 /** Compiles the expressions of one policy in the order in which they are given. */
@@ -68,7 +71,7 @@ class ExpressionChecks {
     });
   }
 
-  /** `given`: the text as it was sent, by which stored ones are known. */
+  /** `given`: the original text, by which stored expressions are recognised. */
   check(
     at: Field,
     purpose: ExpressionPurpose,

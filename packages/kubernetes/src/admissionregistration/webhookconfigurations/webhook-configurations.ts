@@ -76,7 +76,10 @@ function validateWebhooks(at: Field, webhooks: Webhooks = [], old?: Webhooks): v
   });
 }
 
-/** Unchanged conditions are not checked again: an older server may have accepted what this one would not. */
+/**
+ * Unchanged conditions are not checked again, because an older server may have accepted some that this one would
+ * refuse.
+ */
 function conditionsOf(webhooks: Webhooks): string {
   return JSON.stringify(webhooks.map(({ matchConditions = [] }) => matchConditions));
 }

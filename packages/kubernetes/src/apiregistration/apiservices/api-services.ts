@@ -1,5 +1,4 @@
-// API services: who serves a group version. The control plane acts on them. Source: kube-aggregator
-// apiregistration/validation.
+// API services, which name the server of each group version. The control plane acts on them.
 
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -71,7 +70,7 @@ function validateName(at: Field, name: string, required: string): void {
 
 type Spec = DeepReadonly<NonNullable<APIService['spec']>>;
 
-/** Checks a service that this server itself serves. */
+/** Checks a service that this server serves itself. */
 function validateLocal(at: Field, { caBundle = '', insecureSkipTLSVerify }: Partial<Spec>): void {
   const bytes = Buffer.byteLength(caBundle, 'base64');
   if (bytes > 0) at.child('caBundle').invalid(`${bytes} bytes`, 'local APIServices may not have a caBundle');

@@ -33,7 +33,7 @@ function withSources(metric: Fields, convert: (kind: Kind, source: Fields) => Fi
 function annotated(side: Side, kind: Kind, source: Fields): Fields {
   const { value, averageValue, averageUtilization } = fieldsOf(source[side]);
   const { name, selector } = fieldsOf(source.metric);
-  // These are no pointers in Go, so they always have a value.
+  // These are not pointers in Go, so they always have a value.
   const always = (quantity: unknown): unknown => quantity ?? '0';
   switch (kind) {
     case 'object': {
@@ -82,7 +82,7 @@ function amountsOf(side: Side, kind: Kind, amounts: Amounts): Fields {
   const { value, averageValue, averageUtilization } = amounts;
   if (side === 'current') return { ...amounts };
   if (averageUtilization !== undefined) return { type: 'Utilization', ...amounts };
-  // v1 cannot omit the value of an object's metric: zero beside an average means none.
+  // v1 cannot omit the value of an object's metric, so zero together with an average means none.
   if (kind === 'object' && averageValue !== undefined)
     return { type: 'AverageValue', value: value === '0' ? undefined : value, averageValue };
   return { type: value === undefined ? 'AverageValue' : 'Value', value, averageValue };

@@ -1,4 +1,4 @@
-// Converts between autoscaling/v2, the stored form, and v1, which keeps members without fields of their own in
+// Converts between autoscaling/v2, the stored form, and v1, which keeps members that have no fields there in
 // annotations. Source: pkg/apis/autoscaling/v1/conversion.go.
 
 import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
@@ -34,7 +34,7 @@ export function fromAutoscalerV2(stored: DeepReadonly<UnstructuredObject>): Unst
   const others = spec?.metrics?.filter((metric) => !isCpu(metric));
   const kept = {
     [annotations.metrics]: textOf(others?.map((metric) => toAnnotatedMetric('target', { ...metric }))),
-    // Includes the CPU metric, whose plain value has no field of its own.
+    // Includes the CPU metric, whose plain value has no separate field.
     [annotations.currentMetrics]: textOf(
       status?.currentMetrics?.map((metric) => toAnnotatedMetric('current', { ...metric })),
     ),

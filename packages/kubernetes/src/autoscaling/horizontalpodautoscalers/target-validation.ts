@@ -5,7 +5,7 @@ import type { Field } from '@kapstan/apiserver/internal';
 import { pathSegmentErrors } from '@kapstan/apiserver/internal';
 import type { CrossVersionObjectReference } from '@kapstan/kinds/autoscaling/v2';
 
-/** Versions that a reference may name: any text, a valid one, or one of a group. */
+/** Versions that a reference may name: any text, a valid one, or a valid one with a group. */
 export type AllowedVersions = 'any' | 'valid' | 'ofGroup';
 
 export function validateTarget(

@@ -10,7 +10,7 @@ import { validateJobSpec } from '../job-spec.ts';
 import { jobSpecWarnings } from '../job-warnings.ts';
 import { cronScheduleError } from './cron-schedule.ts';
 
-/** Longest name: jobs get it with eleven more characters, and theirs must be a valid label. */
+/** Maximum length of a name, because jobs get it with eleven more characters, and their names must be valid labels. */
 const maxNameLength = 52;
 
 // The path is wrong in Kubernetes, too.
@@ -70,7 +70,7 @@ function validateSchedule(at: Field, spec: ReadonlySpec, old: ReadonlySpec): voi
   const error = cronScheduleError(schedule.replace(/^(CRON_)?TZ=\S* /, ''));
   if (error !== undefined) place.invalid(schedule, error);
   if (!schedule.includes('TZ')) return;
-  // Only cron jobs that had it before the field existed may keep it.
+  // Only cron jobs that had TZ before the field existed may keep it.
   if (old?.schedule.includes('TZ') !== true)
     place.invalid(schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead');
   else if (spec?.timeZone !== undefined)

@@ -1,4 +1,4 @@
-// Parses schedules of cron jobs: five fields, or "@every 1h" and the like. Source: robfig/cron ParseStandard.
+// Parses schedules of cron jobs: five fields, or forms such as "@every 1h". Source: robfig/cron ParseStandard.
 
 interface Bounds {
   readonly min: number;
@@ -17,7 +17,7 @@ const fields: readonly Bounds[] = [
 ];
 const descriptors = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
-/** Returns what is wrong with a schedule, in the parser's words; undefined = nothing. */
+/** Returns the fault of a schedule, in the parser's words; undefined = none. */
 export function cronScheduleError(schedule: string): string | undefined {
   if (schedule === '') return 'empty spec string';
   if (schedule.startsWith('@')) return descriptorError(schedule);
@@ -73,7 +73,7 @@ function endsError(
   return start > end ? `beginning of range (${start}) beyond end of range (${end}): ${expression}` : undefined;
 }
 
-/** Returns the value of a number or name, or a text that says what is wrong. */
+/** Returns the value of a number or name, or a text about its fault. */
 function numberOf(text: string, bounds?: Bounds): number | string {
   const named = bounds?.names?.indexOf(text.toLowerCase()) ?? -1;
   if (named >= 0) return named + (bounds?.min ?? 0);

@@ -1,4 +1,4 @@
-// Certificate signing requests. The server itself records the requester, because signers rely on it. Source:
+// Certificate signing requests. The server records the requester itself, because signers rely on it. Source:
 // pkg/registry/certificates/certificates.
 import { type DeepReadonly, deepCopy, formatTime } from '@kapstan/api';
 import type { Field, StrategySubresource } from '@kapstan/apiserver/internal';
@@ -86,7 +86,10 @@ function keepSpec(next: Request, old: DeepReadonly<Request>): void {
   next.spec = deepCopy(old.spec) as Request['spec'];
 }
 
-/** A signer does not approve: as long as their number is the same, Approved and Denied stay as they were. */
+/**
+ * A signer does not approve: as long as the number of Approved and Denied conditions is the same, they keep their old
+ * values.
+ */
 function keepWords(next: Request, old: DeepReadonly<Request>): void {
   for (const word of ['Approved', 'Denied']) {
     const before = (old.status?.conditions ?? []).filter(({ type }) => type === word);

@@ -1,5 +1,5 @@
-// Finds the blocks of a PEM text exactly as Go's encoding/pem (1.26) does: signers use that, and must not find another
-// request in the text than the one admitted. It works in one pass, because clients write the text.
+// Finds the blocks of a PEM text exactly as Go's encoding/pem (1.26) does, because signers use that, and must not find
+// another request in the text than the admitted one. It works in one pass, because clients write the text.
 
 export interface PemBlock {
   /** "CERTIFICATE REQUEST" */
@@ -60,7 +60,7 @@ function blockAt(text: string, { at, endAt, type, hasHeaders }: ContentPlace): P
   const trailerAt = endAt + end.length;
   if (!text.startsWith(trailer, trailerAt) || lineAt(text, trailerAt + trailer.length).line !== '') return undefined;
   const content = text.slice(at, Math.max(at, endAt)).replaceAll(/[ \t\r\n]/g, '');
-  // Node would also accept text that is no base64.
+  // Node would also accept text that is not base64.
   if (content.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(content)) return undefined;
   return { type, hasHeaders, der: Buffer.from(content, 'base64') };
 }

@@ -35,12 +35,12 @@ function subjectTexts(request: string, wanted: string): readonly string[] {
   });
 }
 
-/** Returns nothing for a value that is no text. */
+/** Returns nothing for a value that is not text. */
 function textOf(value: DerValue | undefined): string[] {
   if (value === undefined) return [];
   if (otherStrings.has(value.tag)) return [value.content.toString('utf8')];
   if (value.tag !== bmpString) return [];
-  // Each letter has two bytes, the higher first; a final zero is no letter.
+  // Each letter has two bytes, the higher first; a final zero is not a letter.
   const letters = Buffer.from(value.content.subarray(0, value.content.length & ~1)).swap16();
   return [letters.toString('utf16le').replace(/\0$/, '')];
 }

@@ -1,4 +1,4 @@
-// Rules for what a certificate request may ask for. Source: pkg/apis/certificates/validation, names.go
+// Rules for the contents of a certificate request. Source: pkg/apis/certificates/validation, names.go
 // ValidateSignerName.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -9,7 +9,7 @@ import { requestFault } from './signed-request.ts';
 
 type Request = DeepReadonly<CertificateSigningRequest>;
 
-/** Sorted, as errors list them. */
+/** Usages, sorted as errors list them. */
 const knownUsages: readonly string[] = [
   'any',
   'cert sign',

@@ -1,6 +1,6 @@
-// Checks that a PKCS#10 request is well formed and signed by its own key. Written by hand, because validation is
-// synchronous and the X.509 library checks signatures only in promises. Source: crypto/x509 ParseCertificateRequest and
-// CheckSignature of Go.
+// Checks that a PKCS#10 request is well formed and signed by its own key. The parser is written by hand, because
+// validation is synchronous and the X.509 library checks signatures only in promises. Source: crypto/x509
+// ParseCertificateRequest and CheckSignature of Go.
 
 import { createPublicKey, verify } from 'node:crypto';
 import { messageOf } from '@kapstan/api/internal';
@@ -29,7 +29,7 @@ const algorithms: ReadonlyMap<string, Algorithm> = new Map([
   ['2b6570', { hash: undefined, failure: 'x509: Ed25519 verification failure' }],
 ]);
 
-/** Returns what is wrong with a `spec.request`, which is base64 of PEM; undefined = nothing. */
+/** Returns the fault of a `spec.request`, which is base64 of PEM; undefined = none. */
 export function requestFault(request: string): string | undefined {
   const [first] = pemBlocks(Buffer.from(request, 'base64').toString('latin1'));
   if (first?.type !== 'CERTIFICATE REQUEST') return 'PEM block type must be CERTIFICATE REQUEST';

@@ -58,7 +58,7 @@ function isOpposite(a: string, b: string): boolean {
   return (a === 'Approved' && b === 'Denied') || (a === 'Denied' && b === 'Approved');
 }
 
-/** Returns what is wrong with a certificate, given as base64 of PEM. */
+/** Returns the fault of a certificate, given as base64 of PEM. */
 function certificateFault(certificate: string): string | undefined {
   if (certificate === '') return undefined;
   const blocks = pemBlocks(Buffer.from(certificate, 'base64').toString('latin1'));

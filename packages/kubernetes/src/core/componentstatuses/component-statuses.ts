@@ -7,7 +7,7 @@ import type { VirtualKind } from '../../builtin/virtual-resource.ts';
 export interface ComponentHealth {
   /** 'Unknown' = the part did not answer. */
   readonly status: 'True' | 'False' | 'Unknown';
-  /** The part's own text, or why there is none. Default none. */
+  /** The part's own text, or the reason why there is none. Default none. */
   readonly message?: string;
   readonly error?: string;
 }

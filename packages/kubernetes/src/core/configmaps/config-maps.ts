@@ -6,7 +6,7 @@ import type { ConfigMap } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { configKeyErrors } from '../../validation/value-rules.ts';
 
-/** Most bytes of all values of a config map or secret. Source: MaxSecretSize. */
+/** Maximum number of bytes of all values of a config map or secret. Source: MaxSecretSize. */
 export const maxDataBytes: number = 1024 * 1024;
 
 export const configMaps: BuiltinKind<ConfigMap> = {

@@ -1,4 +1,4 @@
-// Finds where a node's kubelet listens, from the node's status. Used by the subresources of pods and nodes that connect
+// Finds the address of a node's kubelet in the node's status. Used by the subresources of pods and nodes that connect
 // to it. Source: pkg/kubelet/client (NodeConnectionInfoGetter), pkg/util/node (GetPreferredNodeAddress).
 import { type DeepReadonly, isNotFound } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
@@ -12,12 +12,12 @@ export interface KubeletAddress {
   readonly port: number;
 }
 
-/** Port of a node whose status has none. Source: ports.KubeletPort. */
+/** Port for a node whose status has none. Source: ports.KubeletPort. */
 const defaultPort = 10_250;
 
 export interface NodeOfRequest {
   readonly name: string;
-  /** The resource in the 404 for a missing node: the one that was requested, which need not be nodes. */
+  /** The resource in the 404 for a missing node: the requested one, which need not be nodes. */
   readonly resource: 'nodes' | 'pods';
 }
 

@@ -1,4 +1,4 @@
-// nodes/proxy leads to the kubelet of a node, or to another port of its machine. Source: pkg/registry/core/node
+// nodes/proxy connects to the kubelet of a node, or to another port of its machine. Source: pkg/registry/core/node
 // (ResourceLocation).
 import { badRequest } from '@kapstan/api/errors';
 import type { ObjectSubresource } from '@kapstan/apiserver/internal';

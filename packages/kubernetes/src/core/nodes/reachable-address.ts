@@ -1,5 +1,5 @@
 // Checks that a request may be passed on to an address, which must not be the server itself, link-local or multicast.
-// pods/proxy and nodes/proxy ask it. Source: net.IP.IsGlobalUnicast of Go.
+// Used by pods/proxy and nodes/proxy. Source: net.IP.IsGlobalUnicast of Go.
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { badRequest } from '@kapstan/api/errors';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
@@ -17,7 +17,7 @@ refused.addSubnet('ff00::', 8, 'ipv6');
 
 const notAllowed = 'address not allowed';
 
-/** Throws 400 for text that is no address, and for an address that is not of a single machine elsewhere. */
+/** Throws 400 for text that is not an address, and for an address that does not belong to a single other machine. */
 export function requireReachableAddress(address: string): void {
   const isReachable = isIP(address) !== 0 && !refused.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
   if (!isReachable) throw badRequest(notAllowed);

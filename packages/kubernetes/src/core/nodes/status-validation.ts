@@ -1,4 +1,4 @@
-// Checks what a node reports about itself: amounts, features, addresses. Source: pkg/apis/core/validation ValidateNode,
+// Checks a node's reports about itself: amounts, features, addresses. Source: pkg/apis/core/validation ValidateNode,
 // ValidateNodeUpdate, pkg/registry/core/node nodeStatusStrategy.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -7,7 +7,9 @@ import { validateResourceAmount } from '../../validation/resource-rules.ts';
 
 type Status = DeepReadonly<NodeStatus>;
 
-/** Drops the configuration source: no kubelet is configured from here any more. Source: nodeStatusConfigInUse. */
+/**
+ * Drops the configuration source, because kubelets are no longer configured from here. Source: nodeStatusConfigInUse.
+ */
 export function dropStatusConfig({ status }: Node): void {
   if (status !== undefined) delete status.config;
 }

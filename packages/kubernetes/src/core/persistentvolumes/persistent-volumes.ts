@@ -59,7 +59,7 @@ export function persistentVolumes(server: BuiltinServer): BuiltinKind<Persistent
   };
 }
 
-/** In the order of the Go function. */
+/** Sources in the order of the Go function. */
 const sources = [
   'hostPath',
   'gcePersistentDisk',

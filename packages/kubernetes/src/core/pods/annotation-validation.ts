@@ -1,5 +1,5 @@
 // Rules for annotations of a pod: the marker of static pods, the deletion cost, and the profiles that were annotations
-// before they were fields. Their fields: security-validation.ts. Source: pkg/apis/core/validation
+// before they became fields. security-validation.ts has the rules for the fields. Source: pkg/apis/core/validation
 // ValidatePodSpecificAnnotations, validateSeccompAnnotationsAndFields,
 // validateAppArmorAnnotationsAndFieldsMatchOnCreate.
 

@@ -41,8 +41,8 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
         name,
         strategy,
         subresource: 'binding',
-        // Nobody becomes the manager of fields that a binding writes, because it bypasses the handlers that track
-        // fields.
+        // The writer of a binding does not become manager of its fields, because a binding bypasses the handlers that
+        // track fields.
         managedFields: 'given',
         isAdmitted: true,
         preconditions: {

@@ -1,4 +1,4 @@
-// The subresources of a pod that lead to its node (exec, attach, portforward), and proxy, which leads to the pod
+// The subresources of a pod that connect to its node (exec, attach, portforward), and proxy, which connects to the pod
 // itself. Source: pkg/registry/core/pod (streamLocation, PortForwardLocation, ResourceLocation),
 // pkg/registry/core/pod/rest/subresources.go.
 import type { DeepReadonly } from '@kapstan/api';
@@ -65,7 +65,7 @@ export function streamSubresources(server: ConnectServer): ObjectSubresource<Pod
       methods: ['GET', 'POST'],
       queryOptions: stream.queryOptions,
       takesPath: false,
-      // A user who may only read must not run commands by a GET. Source: AuthorizePodWebsocketUpgradeCreatePermission.
+      // A user with read access only must not run commands by a GET.
       requiredVerb: 'create',
       connect: async (store, context, { name, options }) => {
         const { object: pod } = await store.get(context, name);

@@ -3,7 +3,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 
-/** Throws 400 for a container that the pod does not have, and when none is named although there are several. */
+/** Throws 400 for a container that the pod does not have, and when several exist but none is named. */
 export function chooseContainer({ metadata, spec }: DeepReadonly<Pod>, asked: string): string {
   const pod = metadata?.name ?? '';
   const containers = spec?.containers ?? [];

@@ -1,4 +1,4 @@
-// Adds up what the containers of a pod need, for the defaults and rules of amounts for whole pods. Source:
+// Adds up the needs of a pod's containers, for the defaults and rules of amounts for whole pods. Source:
 // component-helpers resource AggregateContainerRequests, AggregateContainerLimits.
 import type { DeepReadonly, Quantity } from '@kapstan/api';
 import { runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
@@ -10,7 +10,7 @@ type Totals = Map<string, Quantity>;
 /** Steps of a walk that reading and adding one amount takes. */
 const stepsPerAmount = 8;
 
-/** Returns what all containers need together at the peak of the start. */
+/** Returns the amounts that all containers need together at the peak of the start. */
 export function totalsOf(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests'): ReadonlyMap<string, Quantity> {
   return runWhole(totalsInSlices(spec, list));
 }
@@ -43,8 +43,8 @@ export function* totalsInSlices(
 }
 
 /**
- * Returns what a container needs beside the sidecars. Names that it does not mention need no look: the sidecars' totals
- * were compared when they last rose.
+ * Returns the needs of a container together with the sidecars. Names that it does not mention can be skipped, because
+ * the sidecars' totals were compared when they last rose.
  */
 function together(own: Totals, sidecars: Totals, isSidecar: boolean): Totals {
   const needed: Totals = new Map();

@@ -22,7 +22,7 @@ export interface ContainerScope {
   /** Valid volumes only. */
   readonly volumes: NamedVolumes;
   readonly claimNames: ReadonlySet<string>;
-  /** A template checks less of its pods than a pod does. */
+  /** In a template, fewer rules apply to pods than in a pod. */
   readonly owner: 'pod' | 'template';
 }
 
@@ -61,7 +61,7 @@ function takeName(at: Field, name: string, names: Set<string>): void {
   names.add(name);
 }
 
-/** Checks what all kinds of containers have in common. Source: validateContainerCommon, validateContainerOnlyForPod. */
+/** Checks the common parts of all kinds of containers. Source: validateContainerCommon, validateContainerOnlyForPod. */
 function validateContainer(at: Field, container: AnyContainer, scope: ContainerScope): void {
   const { spec, volumes, claimNames } = scope;
   const { name, image = '' } = container;
@@ -103,7 +103,7 @@ function validatePorts(at: Field, ports: readonly DeepReadonly<ContainerPort>[] 
   });
 }
 
-/** In the host's network a container port is a port of the host. Source: validatePodHostNetworkDeps. */
+/** With the host's network, a container port is a port of the host. Source: validatePodHostNetworkDeps. */
 function validateHostNetworkPorts(at: Field, { spec, owner }: ContainerScope): void {
   if (spec.hostNetwork !== true) return;
   at.each(spec.containers, ({ ports }, place) => {

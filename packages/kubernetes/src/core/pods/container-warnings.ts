@@ -97,7 +97,9 @@ function portWarnings(containers: readonly PlacedContainer[]): string[] {
   return warnings;
 }
 
-/** The headers of an answer cannot hold more; pairs of ports can be as many as the square of their number. */
+/**
+ * The headers of an answer cannot hold more warnings, and there can be nearly as many pairs as the square of the number of ports.
+ */
 const maxWarnings = 1_000;
 
 /**
@@ -134,7 +136,7 @@ class EarlierPorts {
   }
 }
 
-/** Says how two definitions of one port and protocol clash; undefined when both make sense. */
+/** Describes how two definitions of one port and protocol clash; undefined when both make sense. */
 function clashOf(a: DeepReadonly<ContainerPort>, b: DeepReadonly<ContainerPort>): string | undefined {
   const [portA, portB] = [a.hostPort ?? 0, b.hostPort ?? 0];
   const [ipA, ipB] = [a.hostIP ?? '', b.hostIP ?? ''];

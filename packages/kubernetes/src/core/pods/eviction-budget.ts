@@ -11,7 +11,7 @@ import { kindFactsOf } from '../../builtin/builtin-resource.ts';
 import { selectsLabels } from '../../validation/label-rules.ts';
 
 const refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
-/** More entries of disruptedPods show that the controller is behind. */
+/** Maximum number of entries in disruptedPods; more show that the controller is behind. */
 const maxDisrupted = 2000;
 const retrySeconds = 10;
 const disruptionAllowed = 'DisruptionAllowed';
@@ -23,7 +23,7 @@ type BudgetStore = ResourceStore<PodDisruptionBudget>;
 
 /**
  * Takes a disruption from the pod's budget; throws 429 when none is left. Returns the name of a budget that ignores the
- * pod while it is not ready: the pod must then be deleted in exactly the state that was seen.
+ * pod while it is not ready: the pod must then be deleted in exactly the observed state.
  */
 export async function useBudget(
   server: BuiltinServer,
@@ -32,7 +32,7 @@ export async function useBudget(
 ): Promise<string | undefined> {
   const store = server.findStore('policy', 'v1', 'poddisruptionbudgets') as unknown as BudgetStore | undefined;
   if (store === undefined) return undefined;
-  // A user who may evict pods is often not allowed to write budgets. The server therefore writes them itself, also
+  // A user who may evict pods is often not allowed to write budgets. The server therefore writes them itself, even
   // before admission.
   const { namespace, dryRun, signal, auditId, nextTurn } = context;
   const own = { ...serverContext(namespace), dryRun, signal, auditId, nextTurn };
@@ -133,7 +133,7 @@ function requireAllowed({ metadata, status }: PodDisruptionBudget, name: string)
   throw tooManyRequests(`The disruption budget ${name} ${reasonOf(status)}`, 0);
 }
 
-/** Returns why no disruption is allowed. Source: checkAndDecrement. */
+/** Returns the reason why no disruption is allowed. */
 function reasonOf({ conditions = [], desiredHealthy = 0, currentHealthy = 0 }: Partial<BudgetStatus> = {}): string {
   const refused = conditions.find(({ type, status }) => type === disruptionAllowed && status === 'False');
   const { reason, message } = refused ?? {};

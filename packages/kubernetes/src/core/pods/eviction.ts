@@ -77,10 +77,10 @@ function mergedDryRun(context: RequestContext, own: readonly string[]): readonly
 interface Eviction {
   readonly server: BuiltinServer;
   readonly store: ResourceStore<Pod>;
-  /** `dryRun` is set when the query or the body asks for it. */
+  /** `dryRun` is set when the query or the body requests it. */
   readonly context: RequestContext;
   readonly name: string;
-  /** The values asked for, which only the deletion itself checks. */
+  /** The requested values, which only the deletion itself checks. */
   readonly dryRun: readonly string[];
 }
 

@@ -9,7 +9,7 @@ const tagPattern = /^\w[\w.-]{0,127}$/;
 const digestPattern = /^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}$/;
 /** Longest path of a name. */
 const maxNameLength = 255;
-/** Longer texts are no names, so the patterns are not tried. */
+/** Longer texts are not names, so the patterns are not tried. */
 const maxLength = 2048;
 
 /** True for an image with the tag "latest" or with neither tag nor digest. A malformed name has no tag. */

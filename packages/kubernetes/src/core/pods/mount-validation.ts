@@ -1,5 +1,4 @@
-// Rules for where containers put volumes: mounts and block devices. Source: pkg/apis/core/validation
-// ValidateVolumeMounts, ValidateVolumeDevices.
+// Rules for the places at which containers mount volumes and block devices.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Container, EphemeralContainer, PodSpec, VolumeMount } from '@kapstan/kinds/core/v1';
@@ -10,7 +9,7 @@ type Volume = NonNullable<DeepReadonly<PodSpec>['volumes']>[number];
 /** Volumes by name; if several share a name, the first counts. */
 export type NamedVolumes = ReadonlyMap<string, Volume>;
 
-/** Each mount must name a volume of the pod and have a path of its own. `at` is the container. */
+/** Each mount must name a volume of the pod and have a unique path. `at` is the container. */
 export function validateVolumeMounts(at: Field, container: AnyContainer, volumes: NamedVolumes): void {
   const paths = new Set<string>();
   const list = at.child('volumeMounts');

@@ -5,7 +5,10 @@ import type { Container, EphemeralContainer, PodSpec, Volume } from '@kapstan/ki
 
 type Spec = DeepReadonly<PodSpec>;
 type AnyContainer = DeepReadonly<Container | EphemeralContainer>;
-/** A list of names without the empty ones. All names of a pod go into one, since a list for each of ten thousands of volumes takes long. */
+/**
+ * A list of names without the empty ones. All names of a pod go into one list, because a list for each of ten thousands of volumes takes
+ * long.
+ */
 class NameList {
   readonly names: string[] = [];
 

@@ -1,4 +1,4 @@
-// The defaults of a large pod are set in slices, and are those of a small one.
+// Tests that the defaults of a large pod are set in slices, and equal those of a small one.
 import { deepCopy } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';

@@ -5,7 +5,7 @@ import type { PodSpec } from '@kapstan/kinds/core/v1';
 import { isHugePages, type ResourceList } from '../../validation/resource-rules.ts';
 import { totalsInSlices } from './container-totals.ts';
 
-/** Sets defaults in place, only for a pod that already has amounts of its own. */
+/** Sets defaults in place, only for a pod that already has its own amounts. */
 export function* setPodResourceDefaults(spec: PodSpec): SlicedWork<void> {
   const resources = spec.resources;
   if (resources === undefined) return;

@@ -18,7 +18,10 @@ import { setVolumeDefaults } from './volume-defaults.ts';
 /** Steps of a walk that the defaults of one container take. */
 const stepsPerContainer = 4;
 
-/** Sets defaults of a pod itself: also requests from limits, host ports, service links. Source: SetDefaults_Pod. */
+/**
+ * Sets the defaults of a pod itself, which include requests from limits, host ports and service links. Source:
+ * SetDefaults_Pod.
+ */
 export function setPodDefaults(pod: Pod): void {
   runWhole(podDefaultsInSlices(pod));
 }

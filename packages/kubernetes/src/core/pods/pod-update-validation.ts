@@ -87,7 +87,7 @@ function validateAddedTolerations(
   validateTolerations(at, next);
 }
 
-/** Returns the new spec with changeable fields taken from the old one; remaining differences are forbidden. */
+/** Returns the new spec with the changeable fields taken from the old one; remaining differences are forbidden. */
 function withChangeable(next: ReadonlySpec, old: ReadonlySpec): PodSpec {
   const masked = deepCopy(next) as PodSpec;
   takeImages(masked.containers, old.containers);

@@ -18,7 +18,7 @@ interface PodLike {
   readonly spec?: DeepReadonly<PodSpec>;
 }
 
-/** `path` is where the pod is; "" for a pod itself. */
+/** `path` is the place of the pod; "" for a pod itself. */
 export function podWarnings({ metadata = {}, spec }: PodLike, path = ''): string[] {
   if (spec === undefined) return [];
   const at = fieldChild(path, 'spec');
@@ -54,7 +54,7 @@ export function templateWarnings(
   return template === undefined || isSame ? [] : podWarnings(template, path);
 }
 
-/** Warns of a name that becomes part of host names. `where`: what is made from the name. */
+/** Warns about a name that becomes part of host names. `where`: what is made from the name. */
 export function hostNameWarnings({ metadata }: DeepReadonly<KubernetesObject>, where: string): string[] {
   const messages = dnsLabelErrors(metadata?.name ?? '');
   if (messages.length === 0) return [];
@@ -163,7 +163,7 @@ function volumeWarnings({ volumes }: DeepReadonly<PodSpec>, at: string): string[
   });
 }
 
-/** Warns of repeated keys in lists that are merged by key, because apply would drop the repetition. */
+/** Warns about repeated keys in lists that are merged by key, because apply would drop the repetition. */
 function repetitionWarnings({ hostAliases = [], imagePullSecrets = [] }: DeepReadonly<PodSpec>, at: string): string[] {
   const aliases = hostAliases.map(({ ip }) => ip);
   const secrets = imagePullSecrets.map(({ name = '' }) => name);

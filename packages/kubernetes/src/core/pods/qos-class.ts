@@ -3,7 +3,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Container, PodSpec, PodStatus } from '@kapstan/kinds/core/v1';
 import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 
-/** Only cpu and memory count, and not their zero amounts. */
+/** Only cpu and memory count, and only non-zero amounts. */
 const counted = ['cpu', 'memory'] as const;
 
 /**

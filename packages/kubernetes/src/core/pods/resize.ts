@@ -40,7 +40,7 @@ function keepOnlyAmounts(next: Pod, old: ReadonlyPod): void {
   for (const list of lists) takeAmounts(spec, list, wanted[list] ?? []);
 }
 
-/** Different names or another order are left in place, so that they are refused. */
+/** Different names or another order are not corrected, so that they are refused. */
 function takeAmounts(spec: PodSpec, list: (typeof lists)[number], wanted: Container[]): void {
   const containers = spec[list] ?? [];
   if (containers.some(({ name }, index) => wanted[index]?.name !== name)) {

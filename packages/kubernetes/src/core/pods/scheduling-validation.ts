@@ -79,7 +79,7 @@ function validateMinDomains(at: Field, count: number, action: string): void {
 
 type Keys = readonly string[] | undefined;
 
-/** Checks keys that stand for the values of the pod itself. Source: ValidateMatchLabelKeysAndMismatchLabelKeys. */
+/** Checks keys that refer to labels of the pod itself. Source: ValidateMatchLabelKeysAndMismatchLabelKeys. */
 function validateLabelKeys(
   at: Field,
   {

@@ -73,7 +73,7 @@ const ipcSysctls = /^(kernel\.shm|kernel\.msg|fs\.mqueue\.)|^kernel\.sem$/;
 
 /** A pod may not tune the host's namespaces. Source: ValidateHostSysctl. */
 function validateHostSysctl(at: Field, name: string, spec: DeepReadonly<PodSpec>): void {
-  // Slashes may stand for dots.
+  // Slashes may replace dots.
   const dotted = name.replaceAll('/', '.');
   if (spec.hostNetwork === true && dotted.startsWith('net.'))
     at.invalid(name, "may not be specified when 'hostNetwork' is true");
@@ -144,7 +144,7 @@ function validateNoEscalation(at: Field, context: DeepReadonly<SecurityContext>)
   }
 }
 
-/** A pod with users of its own may share little with the host. `at` is the spec. Source: validateHostUsers. */
+/** A pod with separate users may share little with the host. `at` is the spec. Source: validateHostUsers. */
 export function validateHostUsers(at: Field, spec: DeepReadonly<PodSpec>): void {
   if (spec.hostUsers !== false) return;
   const refused = 'when `hostUsers` is false';

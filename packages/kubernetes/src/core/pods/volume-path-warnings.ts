@@ -46,7 +46,9 @@ function overlaps({ name }: DeepReadonly<Volume>, what: string, given: readonly 
   );
 }
 
-/** The headers of an answer cannot hold more; pairs of files can be as many as the square of their number. */
+/**
+ * The headers of an answer cannot hold more warnings, and there can be nearly as many pairs as the square of the number of files.
+ */
 const maxWarnings = 1_000;
 
 /**

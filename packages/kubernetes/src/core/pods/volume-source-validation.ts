@@ -34,7 +34,7 @@ const requiredMembers: Readonly<Record<string, readonly string[]>> = {
   local: ['path'],
 };
 
-/** Where Kubernetes reports errors of a source, if not at its own name. */
+/** Places at which Kubernetes reports errors of a source, if not at its own name. */
 const places: Readonly<Record<string, string>> = { gcePersistentDisk: 'persistentDisk' };
 
 const rules: Readonly<Record<string, Rule>> = {
@@ -89,7 +89,7 @@ function validateHostPath(at: Field, { path, type }: Source): void {
 
 function validatePartition(at: Field, { partition }: Source): void {
   const number = numberOf(partition);
-  // 0 means none, which the error text omits.
+  // 0 means absent, which the error text omits.
   if (number !== 0) at.child('partition').invalidAll(number, rangeErrors(number, 1, 255));
 }
 
@@ -100,8 +100,8 @@ const initiators: Readonly<Record<string, (name: string) => boolean>> = {
 };
 
 /**
- * Matches iqn\.\d{4}-\d{2}\.[a-zA-Z0-9-.]+:[^,;*&$|\s]+ at the end of the name, as Kubernetes' pattern does. As a
- * pattern it would search from each "iqn." to the end; here the text between two colons is read once.
+ * Matches iqn\.\d{4}-\d{2}\.[a-zA-Z0-9-.]+:[^,;*&$|\s]+ at the end of the name, as Kubernetes' pattern does. A pattern
+ * would search from each "iqn." to the end, whereas this function reads the text between two colons once.
  */
 function isQualifiedInitiator(name: string): boolean {
   const end = name.split(/[,;*&$|\s]/).at(-1) ?? '';

@@ -38,7 +38,7 @@ export function validateVolumes(at: Field, volumes: readonly ReadonlyVolume[] | 
   return valid;
 }
 
-/** In the order of the Go function: the first source present is validated, further ones are refused. */
+/** Sources in the order of the Go function: the first one present is validated, further ones are refused. */
 const sourceOrder = [
   'emptyDir',
   'hostPath',

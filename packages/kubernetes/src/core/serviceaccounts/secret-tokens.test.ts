@@ -163,7 +163,7 @@ describe('a token that is kept in a Secret', () => {
 });
 
 describe('the use of a token', () => {
-  /** Returns what authenticators remarked about it. */
+  /** Returns the remarks of authenticators about the token. */
   const remarksOn = async (text: string): Promise<{ warnings: string[]; annotations: Record<string, string> }> => {
     const said = { warnings: [] as string[], annotations: {} as Record<string, string> };
     await tokens.authenticateToken(text, ['api'], {

@@ -132,7 +132,7 @@ export class SecretTokens implements TokenAuthenticator {
     return `the token in secret ${namespace}/${claims.secret} for service account ${namespace}/${account} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSinceLabel}' label from the secret to temporarily allow use of this token`;
   }
 
-  /** Returns the account, or why the token is not accepted. */
+  /** Returns the account, or the reason why the token is not accepted. */
   async #account({
     namespace,
     account: name,
@@ -165,8 +165,8 @@ export class SecretTokens implements TokenAuthenticator {
   }
 
   /**
-   * Labels the Secret once a day; another server's day may have begun already. Never rejects, because a failure is no
-   * reason to refuse the token.
+   * Labels the Secret once a day; another server's day may have begun already. Never rejects, because a failure is not
+   * a reason to refuse the token.
    */
   async #noteUse({ metadata }: DeepReadonly<Secret>): Promise<void> {
     const { client, clock, logger } = this.#options;

@@ -38,7 +38,7 @@ export interface ServiceAccountTokensOptions {
   readonly clock: Clock;
 }
 
-/** Clocks may differ by this much; an object deleted longer ago is gone. Source: jwt.DefaultLeeway. */
+/** Tolerance for clocks that differ; an object deleted longer ago is gone. Source: jwt.DefaultLeeway. */
 const leewaySeconds = 60;
 
 /** Documents that other programs need to verify tokens. */
@@ -62,7 +62,7 @@ export function generateSigningKey(): string {
 
 export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, TokenAuthenticator, IssuerDocuments {
   readonly apiAudiences: readonly string[];
-  /** Signatures by all keys, its own key first. */
+  /** Signatures by all keys, starting with its own. */
   readonly signatures: TokenSignatures;
   readonly #options: ServiceAccountTokensOptions;
   readonly #signingKey: SigningKey;

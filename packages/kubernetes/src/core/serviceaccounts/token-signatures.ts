@@ -34,7 +34,7 @@ export class TokenSignatures {
     return [...this.#keys.values()];
   }
 
-  /** Returns the claims, or why the token is invalid. */
+  /** Returns the claims, or the reason why the token is invalid. */
   async verify(token: string): Promise<SignedClaims | string> {
     const known = this.#verified.get(token);
     if (known !== undefined) return known;
@@ -53,7 +53,8 @@ export class TokenSignatures {
   }
 
   /**
-   * Checks with the key that the token names, or with each in turn when it names none. Source: StaticPublicKeysGetter.
+   * Checks with the key that the token names, or with each key in turn when it names none. Source:
+   * StaticPublicKeysGetter.
    */
   async #checkSignature(token: string): Promise<CompactVerifyResult> {
     const kid = keyIdOf(token);
@@ -80,7 +81,7 @@ export function audiencesOf({ aud = [] }: SignedClaims): readonly string[] {
   return typeof aud === 'string' ? [aud] : aud;
 }
 
-/** Returns which of the asked audiences the token has, or an error when it has none of them. */
+/** Returns the requested audiences that the token has, or an error when it has none of them. */
 export function matchAudiences(forWhom: readonly string[], asked: readonly string[]): readonly string[] | string {
   const matching = forWhom.filter((audience) => asked.includes(audience));
   if (matching.length > 0) return matching;

@@ -25,7 +25,7 @@ const defaultSeconds = 3600;
 const minSeconds = 600;
 const maxSeconds = 2 ** 32;
 /**
- * Lifetime that the ServiceAccount plug-in asks for. Such a token lives for a year, and its holder is told to renew it
+ * Lifetime that the ServiceAccount plug-in requests. Such a token lives for a year, and its holder is told to renew it
  * in time.
  */
 const mountedSeconds = 3607;
@@ -105,7 +105,7 @@ function setDefaults(request: TokenRequest): void {
   if (request.spec !== undefined) request.spec.expirationSeconds ??= defaultSeconds;
 }
 
-/** Fills in what the client may leave out, so that validating admission sees what is signed. */
+/** Fills in the parts that the client may leave out, so that validating admission sees the signed content. */
 function complete(
   request: TokenRequest,
   { metadata: account = {} }: DeepReadonly<ServiceAccount>,
@@ -221,7 +221,7 @@ function referenceTo({ metadata }: DeepReadonly<KubernetesObject>): TokenReferen
   return { name: metadata?.name ?? '', uid: metadata?.uid ?? '' };
 }
 
-/** Text that is no version names no type to bind to. */
+/** Text that is not a version names no type to bind to. */
 function versionOf(apiVersion: string): { readonly group: string; readonly version: string } {
   return apiVersion.split('/').length > 2 ? { group: apiVersion, version: '' } : parseApiVersion(apiVersion);
 }

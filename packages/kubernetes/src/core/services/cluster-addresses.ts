@@ -27,7 +27,7 @@ export class ClusterAddresses {
     this.#server = server;
   }
 
-  /** Takes the address. Returns undefined, or why it cannot be had. */
+  /** Takes the address. Returns undefined, or the reason why it cannot be taken. */
   async take(address: string, owner: AddressOwner): Promise<string | undefined> {
     const networks = await readyNetworks(this.#server);
     if (!isWithin(networks, address)) return 'the provided network does not match the current range';
@@ -44,7 +44,8 @@ export class ClusterAddresses {
   }
 
   /**
-   * Returns the refusal of {@link take} without reading who has the address. A dry run takes nothing, and may be wrong.
+   * Returns the refusal of {@link take} without checking who has the address. A dry run takes nothing, and may be
+   * wrong.
    */
   async refusalOf(address: string): Promise<string | undefined> {
     const networks = await readyNetworks(this.#server);
@@ -53,7 +54,7 @@ export class ClusterAddresses {
     return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${printIpv4Network(network)}`;
   }
 
-  /** Returns an address for a dry run: the network's own, which no service has. Undefined when there is no network. */
+  /** Returns an address for a dry run: the network's own address, which no service can have. Undefined when there is no network. */
   async sample(): Promise<string | undefined> {
     const [network] = await readyNetworks(this.#server);
     return network && printIpv4(network.first);

@@ -1,6 +1,6 @@
-// EndpointAddresses knows where Services lead: their ports, and the ready addresses of their EndpointSlices. A feed keeps
-// it in step; it holds only what that takes. The aggregator resolves Services with it and judges by it whether they can
-// be reached. Source: apiserver util/proxy (ResolveEndpoint, NewEndpointSliceIndexerGetter).
+// EndpointAddresses knows the endpoints of Services: their ports, and the ready addresses of their EndpointSlices. A feed keeps it in step;
+// it holds only the data for that. The aggregator uses it to resolve Services and to judge whether they can be reached. Source: apiserver
+// util/proxy (ResolveEndpoint, NewEndpointSliceIndexerGetter).
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { ServiceAddress, ServiceReference } from '@kapstan/apiserver';
 import type { Service } from '@kapstan/kinds/core/v1';
@@ -12,7 +12,7 @@ type Stored = DeepReadonly<KubernetesObject>;
 export type EndpointAddressesKind = 'Service' | 'EndpointSlice';
 
 interface Slice {
-  /** Key of the Service that it belongs to. */
+  /** Key of the Service to which it belongs. */
   readonly service: string;
   readonly ports: readonly { readonly name: string | undefined; readonly port: number | undefined }[];
   /** First addresses of the endpoints that are ready. */
@@ -23,9 +23,9 @@ const serviceLabel = 'kubernetes.io/service-name';
 
 /** Options of {@link EndpointAddresses}. */
 export interface EndpointAddressesOptions {
-  /** True: neither cluster addresses nor external names are tried. */
+  /** True = neither cluster addresses nor external names are tried. */
   readonly endpointsOnly: boolean;
-  /** Called with the key ("namespace/name") of each Service that may lead elsewhere now. */
+  /** Called with the key ("namespace/name") of each Service whose endpoints may have changed. */
   readonly onChange: (key: string) => void;
 }
 

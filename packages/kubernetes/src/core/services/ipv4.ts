@@ -1,7 +1,7 @@
 // IPv4 addresses and networks as numbers.
 import { isIPv4 } from 'node:net';
 
-/** Returns undefined when the text is no IPv4 address. */
+/** Returns undefined when the text is not an IPv4 address. */
 export function parseIpv4(text: string): number | undefined {
   if (!isIPv4(text)) return undefined;
   return text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
@@ -12,13 +12,13 @@ export function printIpv4(address: number): string {
 }
 
 export interface Ipv4Network {
-  /** The network's own address. */
+  /** The network address. */
   readonly first: number;
-  /** Number of addresses, including its own and the broadcast address. */
+  /** Number of addresses, including the network and broadcast addresses. */
   readonly size: number;
 }
 
-/** Returns undefined when the text is no IPv4 network with at least four addresses. */
+/** Returns undefined when the text is not an IPv4 network with at least four addresses. */
 export function readIpv4Network(cidr: string): Ipv4Network | undefined {
   const [text = '', bits = ''] = cidr.split('/');
   const address = parseIpv4(text);
@@ -47,7 +47,7 @@ export function firstServiceAddress(cidr: string): string {
 }
 
 /**
- * Returns the network as Go prints it: "10.96.7.1/16" becomes "10.96.0.0/16". Throws TypeError when the text is no
+ * Returns the network as Go prints it: "10.96.7.1/16" becomes "10.96.0.0/16". Throws TypeError when the text is not a
  * network.
  */
 export function serviceNetwork(cidr: string): string {

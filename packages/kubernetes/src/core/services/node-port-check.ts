@@ -85,7 +85,7 @@ function takenBy({ spec }: DeepReadonly<Service>): readonly number[] {
   return taken.map(({ nodePort }) => nodePort);
 }
 
-/** Throws TypeError for text that is no range. */
+/** Throws TypeError for text that is not a range. */
 function parseRange(text: string): { readonly first: number; readonly size: number } {
   const [, first, last] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
   if (first === undefined || last === undefined) throw new TypeError(`no range of ports: ${text}`);

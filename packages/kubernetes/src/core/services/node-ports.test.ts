@@ -6,7 +6,7 @@ import { NodePorts } from './node-ports.ts';
 const range = { first: 30_000, last: 30_019 };
 const readAll = async (): Promise<readonly number[]> => [];
 
-/** A compare-and-set store; `interrupt` returns what somebody else writes during a change. */
+/** A compare-and-set store; `interrupt` returns the record that another server writes during a change. */
 class SharedRegistry implements NodePortRegistry {
   present: RangeAllocation | undefined;
   writes = 0;

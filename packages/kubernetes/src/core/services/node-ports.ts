@@ -5,7 +5,7 @@ import { internalError } from '@kapstan/api/errors';
 import type { NodePortRange, NodePortRegistry, RangeAllocation } from '../../builtin/node-port-registry.ts';
 import { NumberPool, type NumberRange } from './number-pool.ts';
 
-/** Returns the registry of a server that has its store to itself: its services tell the taken ports. */
+/** Returns the registry of a server that does not share its store: its services show the taken ports. */
 export function ownNodePorts(): NodePortRegistry {
   let present: RangeAllocation | undefined;
   return {

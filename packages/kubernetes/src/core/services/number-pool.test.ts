@@ -14,7 +14,7 @@ describe('a pool of numbers', () => {
     { taken: [], base64: '' },
     { taken: [30_000], base64: 'AQ==' },
     { taken: [30_007, 30_008], base64: 'AYA=' },
-    // Written by a kube-apiserver: the most significant byte first.
+    // Written by a kube-apiserver, with the most significant byte first.
     { taken: [30_001, 30_022], base64: 'QAAC' },
   ])('is written as the bytes of one number: $taken', ({ taken, base64 }) => {
     const range = { first: 30_000, size: 100, reserved: 16 };

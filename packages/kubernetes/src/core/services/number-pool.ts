@@ -1,7 +1,7 @@
 // NumberPool hands out numbers of a range once each: node ports. Its text form is the bitmap that servers on one store
 // share. Used by node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
 
-/** A range of numbers, and which of them are taken. Plain synchronous state. */
+/** A range of numbers with the taken ones marked. It is plain synchronous state. */
 export class NumberPool {
   readonly #range: NumberRange;
   readonly #taken: Set<number>;
@@ -41,7 +41,7 @@ export class NumberPool {
     return [...this.#taken];
   }
 
-  /** Returns false when the number is taken already. Atomic, because it checks and takes in one turn. */
+  /** Returns false when the number is already taken. Atomic, because it checks and takes in one turn. */
   take(value: number): boolean {
     if (this.#taken.has(value)) return false;
     this.#taken.add(value);
@@ -77,7 +77,7 @@ export class NumberPool {
 export interface NumberRange {
   readonly first: number;
   readonly size: number;
-  /** Numbers at its start that are given out only when asked for, or when all others are taken. */
+  /** Numbers at the start of the range that are given out only on request, or when all others are taken. */
   readonly reserved: number;
 }
 

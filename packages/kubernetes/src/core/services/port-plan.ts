@@ -10,13 +10,13 @@ import { hasNodePorts, needsHealthCheckPort, needsNodePort } from './service-nee
 
 type ReadonlySpec = DeepReadonly<ServiceSpec>;
 
-/** Fields of the planned spec. With errors or a failure nothing is taken. */
+/** Fields of the planned spec. If there are errors or a failure, nothing is taken. */
 export interface PortPlan {
   readonly ports: readonly ServicePort[];
   readonly healthCheckNodePort: number | undefined;
   readonly taken: readonly number[];
   readonly errors: readonly FieldError[];
-  /** An error that is no fault of the request. */
+  /** An error that is not a fault of the request. */
   readonly failure: string | undefined;
 }
 
@@ -105,7 +105,7 @@ class Taking {
     for (const port of this.taken.splice(0)) this.#source.pool.release(port);
   }
 
-  /** Takes the port, or returns why it cannot. A dry run takes any free number. */
+  /** Takes the port, or returns the reason why it cannot. A dry run takes any free number. */
   #take(port: number): string | undefined {
     const { pool, dryRun, range } = this.#source;
     if (!pool.contains(port) && !dryRun) {

@@ -1,4 +1,5 @@
-// services/proxy leads to a random pod behind a service. Source: pkg/registry/core/service/storage (ResourceLocation).
+// services/proxy connects to a random pod behind a service. Source: pkg/registry/core/service/storage
+// (ResourceLocation).
 import { type DeepReadonly, isNotFound } from '@kapstan/api';
 import { badRequest, notFound, serviceUnavailable } from '@kapstan/api/errors';
 import type { RequestContext } from '@kapstan/apiserver';
@@ -40,7 +41,7 @@ function portNameOf({ spec }: DeepReadonly<Service>, { name, port }: NamedPort):
   throw serviceUnavailable(`no service port ${Number(port)} found for service "${name}"`);
 }
 
-/** Missing endpoints give a 404 that names the service, because that was requested. */
+/** Missing endpoints cause a 404 that names the service, because that was requested. */
 async function endpointsOf(
   server: ProxyServer,
   context: RequestContext,
@@ -56,8 +57,8 @@ async function endpointsOf(
 }
 
 /**
- * Tries the endpoints from a random one on. Only pods count: otherwise a client could be led to any address through
- * Endpoints.
+ * Tries the endpoints, starting with a random one. Only pods count, because otherwise Endpoints could lead a client to
+ * any address.
  */
 async function firstPod(
   server: ProxyServer,

@@ -37,7 +37,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
   readonly #addresses: ClusterAddresses;
   readonly #ports: NodePorts;
 
-  /** Throws TypeError when the server's range is no network. */
+  /** Throws TypeError when the server's range is not a network. */
   constructor(server: BuiltinServer) {
     parseIpv4Network(server.serviceClusterIpRange);
     this.#server = server;
@@ -59,7 +59,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     return this.#reserve({ context, object: next, old, taken: { addresses: [], ports: [] } });
   }
 
-  /** Also deletes the service's endpoints: a new service of that name must not lead to the old ones. */
+  /** Also deletes the service's endpoints, because a new service of that name must not lead to the old ones. */
   async release({ metadata, spec }: DeepReadonly<Service>): Promise<void> {
     const { namespace = '', name = '' } = metadata ?? {};
     const endpoints = this.#server.findStore('', 'v1', 'endpoints');
@@ -70,7 +70,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     await this.#giveBack({ addresses: addressesOf(spec), ports: nodePortsOf(spec) });
   }
 
-  /** Takes what the new object needs and the old one did not have. */
+  /** Takes the addresses and ports that the new object needs and the old one did not have. */
   async #reserve(write: Write): Promise<FinishReservation> {
     const { context, object, old, taken } = write;
     try {
@@ -100,7 +100,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     const { context, object, old, taken } = write;
     const asked = spec.clusterIP ?? '';
     const hadAddress = old?.spec !== undefined && needsClusterIp(old.spec) && Boolean(old.spec.clusterIP);
-    // Validation reports text that is no address.
+    // Validation reports text that is not an address.
     if (asked === 'None' || hadAddress || (asked !== '' && parseIpv4(asked) === undefined)) return;
     const owner = { namespace: context.namespace, name: object.metadata?.name ?? '' };
     const address = asked === '' ? await this.#anyAddress(owner, context) : asked;
@@ -141,7 +141,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     return this.#ports.change({ dryRun, readAll: () => this.#readPorts() }, work);
   }
 
-  /** Never rejects: what stays taken without a service is found by the regular check. */
+  /** Never rejects, because the regular check finds addresses and ports that stay taken without a service. */
   async #giveBack({ addresses, ports }: Taken): Promise<void> {
     const returned: Promise<unknown>[] = addresses.map((address) => this.#addresses.release(address));
     if (ports.length > 0) {
@@ -159,7 +159,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
   }
 }
 
-/** Returns what only the old object used. */
+/** Returns the addresses and ports that only the old object used. */
 function unused(old: DeepReadonly<Service>, next: Service): Taken {
   const [addresses, ports] = [new Set(addressesOf(next.spec)), new Set(nodePortsOf(next.spec))];
   return {

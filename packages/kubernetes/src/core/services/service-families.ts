@@ -61,7 +61,7 @@ function validateAddressFamilies(at: Field, spec: ReadonlySpec, ips: readonly st
   });
 }
 
-/** Fills in families and policy, and reports what the cluster cannot do. Source: initIPFamilyFields. */
+/** Fills in families and policy, and reports those that the cluster does not support. Source: initIPFamilyFields. */
 export function initIpFamilies(at: Field, spec: ServiceSpec, old: ReadonlySpec | undefined): void {
   if (spec.type === 'ExternalName') return;
   const isSelectorless = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0;
@@ -126,7 +126,7 @@ function takeFamiliesOfAddresses(at: Field, spec: ServiceSpec): void {
   if (families.length > 0) spec.ipFamilies = families;
 }
 
-/** A headless service without a selector: only its author knows the families of its endpoints. */
+/** For a headless service without a selector, only its author knows the families of its endpoints. */
 function setSelectorlessFamilies(spec: ServiceSpec): void {
   const [first = 'IPv4', ...more] = spec.ipFamilies ?? [];
   const other = first === 'IPv4' ? 'IPv6' : 'IPv4';
@@ -164,7 +164,7 @@ export function validateFamilyChange(at: Field, next: ReadonlySpec, old: Readonl
   if (after.length === 1) validateRelease(at, next, 'ipFamily');
 }
 
-/** Checks a change from two to one. */
+/** Checks a change from two addresses or families to one. */
 function validateRelease(at: Field, next: ReadonlySpec, what: string): void {
   if (next.ipFamilyPolicy === 'SingleStack') return;
   at.child('ipFamilyPolicy').invalid(

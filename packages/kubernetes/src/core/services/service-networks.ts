@@ -10,8 +10,8 @@ import { type Ipv4Network, parseIpv4Network, readIpv4Network } from './ipv4.ts';
 const defaultName = 'kubernetes';
 
 /**
- * Returns the networks that are ready and not being deleted. The server's own range counts until somebody makes its
- * ServiceCIDR, which a server inside another program may never do.
+ * Returns the networks that are ready and not being deleted. The server's own range counts until its ServiceCIDR is
+ * made, which may never happen for a server inside another program.
  */
 export async function readyNetworks(server: BuiltinServer): Promise<readonly Ipv4Network[]> {
   const store = server.findStore('networking.k8s.io', 'v1', 'servicecidrs');
@@ -34,8 +34,8 @@ export function givesOut({ first, size }: Ipv4Network, address: number): boolean
 }
 
 /**
- * Yields all usable addresses from a random one on. The lower band, meant for addresses requested by name, comes last.
- * Source: allocateNextService.
+ * Yields all usable addresses, starting with a random one. The lower band, meant for addresses requested by name, comes
+ * last. Source: allocateNextService.
  */
 export function* candidates(network: Ipv4Network, random: () => number): Generator<number> {
   const count = network.size - 2;

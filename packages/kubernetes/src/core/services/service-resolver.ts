@@ -1,5 +1,5 @@
-// Finds the address of a Service through which webhooks are called, from the stored objects. Beside endpoint-addresses.ts,
-// which keeps them at hand. Source: apiserver util/proxy ResolveEndpoint, ResolveCluster.
+// Finds the address of a Service through which webhooks are called, from the stored objects. endpoint-addresses.ts does the same from
+// memory. Source: apiserver util/proxy ResolveEndpoint, ResolveCluster.
 import { isNotFound, type UnstructuredObject } from '@kapstan/api';
 import type { ResolveService, ServiceAddress } from '@kapstan/apiserver';
 import { serverContext } from '@kapstan/apiserver/internal';
@@ -8,11 +8,11 @@ import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { followRoute, routeOf } from './service-route.ts';
 
 export interface ServiceResolverOptions extends Pick<BuiltinServer, 'findStore'> {
-  /** True: neither cluster addresses nor external names are tried. Default false. */
+  /** True = neither cluster addresses nor external names are tried. Default false. */
   readonly endpointsOnly?: boolean | undefined;
 }
 
-/** Returns what finds the address of a Service. */
+/** Returns the function that finds the address of a Service. */
 export function serviceResolver({ findStore, endpointsOnly = false }: ServiceResolverOptions): ResolveService {
   const read = async <T>(resource: string, { namespace, name }: { namespace: string; name: string }): Promise<T> => {
     const store = findStore('', 'v1', resource);

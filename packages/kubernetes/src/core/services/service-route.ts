@@ -1,12 +1,12 @@
-// Decides where requests for a Service go. A cluster address leads nowhere without a proxy on every node, so endpoints
-// come first. Used by service-resolver.ts and endpoint-addresses.ts. Source: apiserver util/proxy (ResolveEndpoint,
-// ResolveCluster).
+// Decides to which address requests for a Service go. A cluster address leads nowhere without a proxy on every node, so
+// endpoints come first. Used by service-resolver.ts and endpoint-addresses.ts. Source: apiserver util/proxy
+// (ResolveEndpoint, ResolveCluster).
 import type { DeepReadonly } from '@kapstan/api';
 import { serviceUnavailable } from '@kapstan/api/errors';
 import type { ServiceAddress, ServiceReference } from '@kapstan/apiserver';
 import type { Service } from '@kapstan/kinds/core/v1';
 
-/** What of a Service says where it leads. */
+/** The parts of a Service that determine its endpoints. */
 export interface ServiceRoute {
   readonly type: string;
   readonly clusterIp: string;
@@ -17,7 +17,7 @@ export interface ServiceRoute {
 export interface RouteOptions {
   /** Returns the ready addresses behind the port with this name. */
   readonly addressesOf: (portName: string) => readonly ServiceAddress[];
-  /** True: neither cluster addresses nor external names are tried. */
+  /** True = neither cluster addresses nor external names are tried. */
   readonly endpointsOnly: boolean;
 }
 

@@ -65,7 +65,7 @@ function validateAffinity(at: Field, spec: ReadonlySpec): void {
 
 const sourceRanges = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
-/** Checks the field, or else the older annotation. A value that was there before is not checked. */
+/** Checks the field, or else the older annotation. A value that already existed is not checked. */
 function validateSourceRanges(
   root: Field,
   { metadata, spec }: DeepReadonly<Service>,

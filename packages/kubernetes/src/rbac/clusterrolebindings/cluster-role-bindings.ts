@@ -1,4 +1,4 @@
-// ClusterRoleBindings: subjects and the one role that they are given. Source: pkg/registry/rbac/clusterrolebinding.
+// ClusterRoleBindings: subjects and the role that they are given. Source: pkg/registry/rbac/clusterrolebinding.
 
 import { nameIsWholePathSegment } from '@kapstan/apiserver/internal';
 import type { ClusterRoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';

@@ -1,4 +1,4 @@
-// RoleBindings: subjects and the one role that they are given. Source: pkg/registry/rbac/rolebinding.
+// RoleBindings: subjects and the role that they are given. Source: pkg/registry/rbac/rolebinding.
 
 import { nameIsWholePathSegment } from '@kapstan/apiserver/internal';
 import type { RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';

@@ -1,6 +1,6 @@
-// Who may write which part of a claim's status: the scheduler its allocation, each driver what it reports of its own devices,
-// and a driver that runs on the node of the claim with fewer rights than one that does not. Used by resource-claims.ts.
-// Source: pkg/registry/resource/utils.go (AuthorizedForBinding, AuthorizedForDeviceStatus).
+// Rules about who may write which part of a claim's status: the scheduler its allocation, each driver the reports about its own devices. A
+// driver that runs on the claim's node needs fewer rights than others. Used by resource-claims.ts. Source: pkg/registry/resource/utils.go
+// (AuthorizedForBinding, AuthorizedForDeviceStatus).
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors, type FieldError, forbiddenField } from '@kapstan/api/errors';
 import type { AuthorizationAttributes, Authorizer, RequestContext, UserInfo } from '@kapstan/apiserver';
@@ -27,7 +27,7 @@ interface Change {
   readonly old: Status;
 }
 
-/** Asks about parts of the status as if they were subresources. */
+/** Checks permissions for parts of the status as if they were subresources. */
 class Asker {
   readonly verb: string;
   readonly user: UserInfo;
@@ -41,7 +41,7 @@ class Asker {
     this.verb = verb;
   }
 
-  /** Asks for all claims of the cluster. Returns the text of the refusal; undefined = allowed. */
+  /** Checks the permission for all claims of the cluster. Returns the text of the refusal; undefined = allowed. */
   mayBind(): Promise<string | undefined> {
     return this.#ask({ verb: this.verb, subresource: 'binding', namespace: '', name: '' });
   }
@@ -67,7 +67,7 @@ async function bindingErrors({ next, old }: Change, asker: Asker): Promise<reado
   return [forbiddenField('status.allocation', text)];
 }
 
-/** Reports of a claim that is no longer allocated are dropped, so nobody has to be asked about them. */
+/** Reports of a claim that is no longer allocated are dropped, so no permission is needed for them. */
 async function deviceErrors({ next, old }: Change, asker: Asker): Promise<readonly FieldError[]> {
   if (next.allocation === undefined) return [];
   const drivers = changedDrivers(next.devices ?? [], old.devices ?? []);

@@ -1,4 +1,4 @@
-// Rules for the status of a claim: allocated devices, consumers, and what drivers report of the devices. Source:
+// Rules for the status of a claim: allocated devices, consumers, and drivers' reports about the devices. Source:
 // pkg/apis/resource/validation ValidateResourceClaimStatusUpdate, pkg/registry/resource/resourceclaim.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
@@ -48,7 +48,7 @@ const keyOf = (device: Device): string => JSON.stringify(idOf(device));
 const allocatedKeys = ({ status }: Claim): ReadonlySet<string> =>
   new Set((status?.allocation?.devices?.results ?? []).map(keyOf));
 
-/** Drops what drivers report of devices that are no longer allocated. Source: dropDeallocatedStatusDevices. */
+/** Drops drivers' reports about devices that are no longer allocated. Source: dropDeallocatedStatusDevices. */
 export function dropDeallocated(next: ResourceClaim, old: Claim): void {
   const { status } = next;
   if (status?.devices === undefined) return;

@@ -26,7 +26,7 @@ export function validateRequestPolicy(at: Field, policy: DeepReadonly<CapacityRe
 }
 
 interface Amounts {
-  /** Amount for claims that request none. */
+  /** Amount for claims that do not request one. */
   readonly usual: Quantity;
   readonly most: Quantity;
 }

@@ -1,5 +1,5 @@
-// Rules for one device of a slice: attributes, taints, counters and conditions. Requests of its capacities:
-// capacity-rules.ts. Source: pkg/apis/resource/validation validateDevice.
+// Rules for one device of a slice: attributes, taints, counters and conditions. capacity-rules.ts has the rules for
+// requests of its capacities. Source: pkg/apis/resource/validation validateDevice.
 import { type DeepReadonly, parseQuantity } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -22,7 +22,7 @@ const maxConditions = 4;
 export interface DeviceScope {
   /** The old device of that name. */
   readonly before: ReadonlyDevice | undefined;
-  /** True when each device says where it can be reached. */
+  /** True when each device says on which nodes it is available. */
   readonly isPerDevice: boolean;
 }
 

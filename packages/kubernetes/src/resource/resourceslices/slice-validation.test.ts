@@ -10,7 +10,7 @@ import { builtinResources } from '../../builtin-resources.ts';
 
 interface Recorded {
   readonly spec: object;
-  /** Each as `field: message`, in any order. */
+  /** Errors as `field: message`, in any order. */
   readonly causes: readonly string[];
 }
 

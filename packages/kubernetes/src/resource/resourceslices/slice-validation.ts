@@ -13,7 +13,7 @@ import { hasLists } from './gated-fields.ts';
 type Spec = DeepReadonly<ResourceSliceSpec>;
 
 const maxDevices = 128;
-/** Most devices if one has taints, counters or lists of values. */
+/** Maximum number of devices if one has taints, counters or lists of values. */
 const maxDemandingDevices = 64;
 const maxCounterSets = 8;
 const maxPoolBytes = 253;

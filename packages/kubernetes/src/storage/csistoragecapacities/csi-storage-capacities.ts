@@ -1,4 +1,4 @@
-// CSI storage capacities: what a driver can still provision for a class in part of the cluster. Source:
+// CSI storage capacities: the capacity that a driver can still provision for a class in part of the cluster. Source:
 // pkg/registry/storage/csistoragecapacity, pkg/apis/storage/validation ValidateCSIStorageCapacity.
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import { jsonEqual } from '@kapstan/apiserver/internal';

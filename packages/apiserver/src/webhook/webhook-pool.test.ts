@@ -236,6 +236,7 @@ describe('WebhookPool', () => {
       pool.post({ url: `https://127.0.0.1:${mutePort}/`, caBundle: ca }, { ...call, signal: stop.signal }),
     );
     const all = Promise.allSettled(asked);
+    await vi.waitFor(() => expect(sockets.length).toBeGreaterThanOrEqual(16));
     // Connections are accepted in the order in which they come, so all before the last one are there.
     const last = connect(mutePort, '127.0.0.1', () => undefined);
     await vi.waitFor(() => expect(sockets.some(({ remotePort }) => remotePort === last.localPort)).toBe(true));

@@ -130,6 +130,10 @@ function secureContextOf({ cert, key, clientCa }: TlsOptions): SecureContextOpti
   return { cert: cert as string, key: key as string, ca, minVersion: 'TLSv1.2' };
 }
 
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 function createNodeServer(
   options: HttpServerOptions,
   listener: (request: NodeRequest, response: NodeResponse) => void,
@@ -145,8 +149,10 @@ function createNodeServer(
   };
   // Accepts one more than the limit, so that a request over it can be noticed.
   const maxHeadersCount = maxHeaders + 1;
-  // Node 24.9 and newer call this before they release the connection. Older versions always release it; see attach.
-  const shouldUpgradeCallback = (request: IncomingMessage): boolean => options.upgrades?.(request) === true;
+  // Newer versions of Node ask this before they release the connection; older ones always release it, see attach. Where the answer is no, Node
+  // serves the request but loses those that were sent ahead behind it; where it is yes, Node 26 loses the body.
+  const shouldUpgradeCallback = (request: IncomingMessage): boolean =>
+    options.upgrades?.(request) === true || !hasBody(request);
   const asked = { maxHeadersCount, shouldUpgradeCallback };
   const { tls } = options;
   if (tls === undefined) {

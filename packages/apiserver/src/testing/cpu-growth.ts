@@ -40,7 +40,7 @@ function microsecondsOf(work: () => unknown): number {
 }
 
 /** Returns the CPU time of this thread; of the process, with the threads that collect garbage, where no more is known. */
-function cpuMicroseconds(): number {
+export function cpuMicroseconds(): number {
   if (hasThreadTimes) return Number.parseInt(readFileSync(threadTimes, 'utf8'), 10) / 1_000;
   const { user, system } = process.cpuUsage();
   return user + system;

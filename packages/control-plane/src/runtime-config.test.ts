@@ -61,6 +61,17 @@ describe('--runtime-config', () => {
       'api/all=false',
       'invalid value "api/all=false" for --runtime-config: invalid runtime-config with only api/all=false',
     ],
+    ...[
+      'certificates.k8s.io/v1beta1=true',
+      'certificates.k8s.io/v1alpha1',
+      'certificates.k8s.io/v1beta1/podcertificaterequests=true',
+      'certificates.k8s.io/v1beta1/clustertrustbundles',
+      'storagemigration.k8s.io/v1beta1=true',
+    ].map((text) => {
+      const version = /^[^/]*\/[^/=]*/.exec(text)?.[0];
+      const why = `group version ${version} is not supported by this version of kapstan`;
+      return [text, `invalid value "${text}" for --runtime-config: ${why}`] as const;
+    }),
   ])('%s is refused at the start', (text, message) => {
     expect(() => parseServeFlags([`--runtime-config=${text}`])).toThrow(message);
   });
@@ -76,6 +87,10 @@ describe('--runtime-config', () => {
   it('is warned of where it changes nothing', () => {
     const flags = parseServeFlags(['--runtime-config=apps/v1/deploymentz=false']);
     expect(flagWarnings(flags)).toEqual(['--runtime-config: "apps/v1/deploymentz" is not a built-in resource']);
+    expect(flagWarnings(parseServeFlags(['--runtime-config=certificates.k8s.io/v1beta1=false']))).toEqual([]);
+    const [all] = flagWarnings(parseServeFlags(['--runtime-config=api/all=true']));
+    expect(all).toMatch(/^--runtime-config: api\/all=true has no effect on what this server does not have: /);
+    expect(all).toContain('certificates.k8s.io/v1beta1');
   });
 
   it('names the option where it is given to startControlPlane', async () => {

@@ -73,6 +73,7 @@ const upgrade = (protocol: 'websocket' | 'SPDY/3.1', path: string): Attempt => (
 const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const held = { metadata: { finalizers: [] } };
 const map = (name: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: meta(name), data: { k: 'x' } });
+const large = (name: string): object => ({ ...map(name), data: { k: 'x'.repeat(300_000) } });
 const widget = (of: string, changes: object = {}): object => {
   return { apiVersion: `example.com/${of}`, kind: 'Widget', metadata: meta('w'), ...changes };
 };
@@ -133,6 +134,18 @@ const attempts: Readonly<Record<string, Attempt>> = {
   'create in YAML': { ...post(`${core}/configmaps`, map('new')), type: 'application/yaml' },
   'path with an escape': post(`${core}/%63onfigmaps`, map('new')),
   'path with a slash at its end': post(`${core}/configmaps/`, map('new')),
+  'a large object': post(`${core}/configmaps`, large('new')),
+  'a large object by update': put(`${core}/configmaps/old`, large('old')),
+  'a large object by merge patch': patch('merge', `${core}/configmaps/old`, large('old')),
+  'a large object by apply': patch('apply', `${core}/configmaps/new?fieldManager=m`, large('new')),
+  'a large object in YAML': { ...post(`${core}/configmaps`, large('new')), type: 'application/yaml' },
+  'a large custom resource': post(`${widgets}/v2/namespaces/default/widgets`, {
+    ...widget('v2', { spec: { text: 'x'.repeat(300_000) } }),
+    metadata: meta('new'),
+  }),
+  'a dry run that is asked for twice': post(`${core}/configmaps?dryRun=All&dryRun=All`, map('new')),
+  'a change of nothing': patch('merge', `${core}/configmaps/old`, {}),
+  'a change of owners': patch('merge', `${core}/configmaps/old`, { metadata: { ownerReferences: [] } }),
   'another method in a header': {
     ...post(`${core}/configmaps`, map('new')),
     headers: { 'x-http-method-override': 'GET', 'x-http-method': 'GET', 'x-method-override': 'GET' },

@@ -93,7 +93,7 @@ export {
   type WebhookConfiguration,
 } from './authz/authorization-configuration.ts';
 export { AuthorizationMetrics } from './authz/authorization-metrics.ts';
-export { type CheckedAuthorizers, checkAuthorizers, nameOfType } from './authz/authorization-rules.ts';
+export { type CheckedAuthorizers, checkAuthorizers, nameOfType, sameAuthorizers } from './authz/authorization-rules.ts';
 export {
   type AuthorizationAttributes,
   type AuthorizationDecision,

@@ -142,8 +142,8 @@ const judges: Readonly<Record<string, (named: Named) => Promise<unknown>>> = {
     const [plural = '', subresource] = path.split('/');
     const kind = kinds[plural] ?? '';
     const resource = { group, version, kind, plural, scope: 'Namespaced' } as const;
-    const validating = { validate: () => ({ allowed: false, status: { message: 'no entry' } }), operations };
-    cluster.admit(resource, { ...validating, ...(subresource !== undefined && { subresource }) });
+    const validate = () => ({ allowed: false, status: { message: 'no entry' } });
+    cluster.admit(resource, { validate, operations, subresource });
   },
 };
 

@@ -5,6 +5,7 @@ import { aggregateTexts, dnsSubdomainErrors, formatFieldErrors } from '@kapstan/
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { CompiledExpression } from '@kapstan/cel';
 import { collectFieldErrorsInSlices, type Field } from '../registry/meta/field.ts';
+import { jsonEqualInSlices } from '../registry/meta/json-equality.ts';
 import { formatGoDuration } from '../schema/go/go-duration.ts';
 import type { AuthorizerConfiguration, WebhookConfiguration } from './authorization-configuration.ts';
 import { ConditionFault, compileCondition, ReviewConditions } from './review-conditions.ts';
@@ -25,6 +26,14 @@ export interface AuthorizationRulesPorts {
 export interface CheckedAuthorizers {
   readonly authorizers: readonly AuthorizerConfiguration[];
   readonly conditions: ReadonlyMap<WebhookConfiguration, ReviewConditions>;
+}
+
+/** Whether two files say the same, in whatever words. */
+export function sameAuthorizers(
+  a: readonly AuthorizerConfiguration[],
+  b: readonly AuthorizerConfiguration[],
+): SlicedWork<boolean> {
+  return jsonEqualInSlices(a, b);
 }
 
 /** Throws an Error with everything that is wrong. */

@@ -12,9 +12,9 @@ import {
   type CheckedAuthorizers,
   checkAuthorizers,
   parseAuthorizationConfiguration,
+  sameAuthorizers,
   type UserInfo,
 } from '@kapstan/apiserver';
-import { jsonEqualInSlices } from '@kapstan/apiserver/internal';
 import { runInTurns } from '@kapstan/storage';
 import { ConfigurationReader } from '../configuration-reader.ts';
 import { FollowedFile } from '../followed-file/followed-file.ts';
@@ -112,7 +112,7 @@ export class ConfiguredAuthorizers implements Authorizer {
 
   /** Resolves to false for a file that says the same in other words. */
   async #apply(checked: CheckedAuthorizers): Promise<boolean> {
-    if (await runInTurns(jsonEqualInSlices(checked.authorizers, this.#loaded))) return false;
+    if (await runInTurns(sameAuthorizers(checked.authorizers, this.#loaded))) return false;
     const next = await this.#maker.make(checked);
     if (this.#file?.isClosed === true) return false;
     this.#current = next;

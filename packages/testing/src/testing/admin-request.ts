@@ -36,10 +36,7 @@ export function adminRequest(
     ...{ method, agent: false, rejectUnauthorized: false },
     cert: credential('client-certificate-data'),
     key: credential('client-key-data'),
-    headers: {
-      ...headers,
-      ...(text !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(text) }),
-    },
+    headers: text === undefined ? { ...headers } : { ...headers, ...contentOf(text, type) },
   } as const;
   return new Promise((resolve, reject) => {
     const sent = request(new URL(path, cluster.url), options, (answer) => {
@@ -56,4 +53,8 @@ export function adminRequest(
     });
     sent.end(text);
   });
+}
+
+function contentOf(text: string, type: string): Readonly<Record<string, string | number>> {
+  return { 'content-type': type, 'content-length': Buffer.byteLength(text) };
 }

@@ -213,12 +213,13 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   async #get(key: string, options: StorageGetOptions<T>): Promise<Stored<T> | undefined> {
     this.keys.single(key);
     this.#requireOpen();
-    const { resourceVersion = '' } = options;
+    const { resourceVersion = '', span } = options;
     const known = this.#cache.store.get(key)?.stored;
+    const isBelow = resourceVersion === '' || !this.#readiness.isReady;
+    span?.addEvent(isBelow ? 'About to Get from underlying storage' : 'About to fetch object from cache');
     if (known !== undefined && resourceVersion === '' && this.#storage.isNewest?.(known, options) === true)
       return known;
-    if (resourceVersion === '' || !this.#readiness.isReady)
-      return this.#storage.get(key, known === undefined ? options : { ...options, known });
+    if (isBelow) return this.#storage.get(key, known === undefined ? options : { ...options, known });
     await this.#freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);
     return this.#cache.store.get(key)?.stored;
   }

@@ -218,6 +218,13 @@ describe('the trace of a request', () => {
     const list = named(spans, 'cacher.GetList');
     expect(parentOf(spans, list)?.name).toBe('List');
     expect(list.attributes).toEqual({ 'audit-id': 'audit-2', type: 'configmaps' });
+    // Source: cacher.go, watch_cache.go; there is no lock to be acquired and no result to be resized here.
+    expect(list.events.map(({ name, attributes }) => [name, attributes])).toEqual([
+      ['Ready', {}],
+      ['watchCache fresh enough', {}],
+      ['Listed items from cache', { count: expect.any(Number) }],
+      ['Filtered items', { count: expect.any(Number) }],
+    ]);
   });
 
   it('nests what the watch cache asks of the store in it', async () => {
@@ -226,6 +233,7 @@ describe('the trace of a request', () => {
     const spans = await spansOf(running);
     expect(ancestorsOf(spans, named(spans, 'Get etcd3')).slice(0, 2)).toEqual(['cacher.Get', 'Get']);
     expect(parentOf(spans, named(spans, 'SerializeObject'))?.name).toBe('Get');
+    expect(named(spans, 'cacher.Get').events.map(({ name }) => name)).toEqual(['About to Get from underlying storage']);
   });
 
   it.each([

@@ -93,7 +93,7 @@ export {
   type WebhookConfiguration,
 } from './authz/authorization-configuration.ts';
 export { AuthorizationMetrics } from './authz/authorization-metrics.ts';
-export { nameOfType, requireAuthorizers } from './authz/authorization-rules.ts';
+export { type CheckedAuthorizers, checkAuthorizers, nameOfType, sameAuthorizers } from './authz/authorization-rules.ts';
 export {
   type AuthorizationAttributes,
   type AuthorizationDecision,
@@ -104,7 +104,7 @@ export {
 } from './authz/authorizer.ts';
 export { mastersAuthorizer, mastersGroup } from './authz/masters-authorizer.ts';
 export { type Grant, type RuleSource, rbacAuthorizer } from './authz/rbac-authorizer.ts';
-export { ReviewConditions } from './authz/review-conditions.ts';
+export type { ReviewConditions } from './authz/review-conditions.ts';
 export { type GrantedRules, RuleList } from './authz/rule-list.ts';
 export { unionAuthorizer } from './authz/union-authorizer.ts';
 export { WebhookAuthorizer } from './authz/webhook-authorizer.ts';

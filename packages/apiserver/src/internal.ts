@@ -80,7 +80,7 @@ export {
 } from './registry/definition/destination.ts';
 export { KindCatalogue } from './registry/definition/kind-catalogue.ts';
 export type { KindFacts, ResourceFacts } from './registry/definition/kind-facts.ts';
-export type { ObjectConversion } from './registry/definition/object-conversion.ts';
+export type { ConversionContext, ObjectConversion } from './registry/definition/object-conversion.ts';
 export type {
   ByteSubresource,
   Connecter,

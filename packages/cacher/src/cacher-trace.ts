@@ -1,29 +1,54 @@
-// Publishes reads of the watch cache, as stores publish their calls, for the traces of requests. Used by cacher.ts.
-// Source, also of names and attributes: apiserver storage/cacher (delegator.go, cacher.go).
+// Records reads of the watch cache: as parts of the traces of requests, and on the channel on which stores publish their calls. Used by
+// cacher.ts. Source, also of names and attributes: apiserver storage/cacher (delegator.go, cacher.go).
 import { channel } from 'node:diagnostics_channel';
 import type { Clock } from '@kapstan/api';
-import { type SpanAttributes, type StoreSpan, storeChannelName } from '@kapstan/storage';
+import {
+  type CallSpan,
+  type SpanAttributes,
+  type StorageCallOptions,
+  type StoreSpan,
+  storeChannelName,
+} from '@kapstan/storage';
 
 const finished = channel(storeChannelName);
 
-/** True when the calls have a subscriber. */
-export function isTraced(auditId: string | undefined): boolean {
-  return auditId !== undefined && finished.hasSubscribers;
+/** True when the trace is going to be read. */
+export function isTraced({ auditId, span }: StorageCallOptions): boolean {
+  return span !== undefined || (auditId !== undefined && finished.hasSubscribers);
 }
 
-/** Does the work and publishes how long it took. Call it where {@link isTraced}. */
+interface TracedRead {
+  readonly name: string;
+  readonly attributes: SpanAttributes;
+  readonly clock: Clock;
+  /** The options of the call. */
+  readonly options: StorageCallOptions;
+}
+
+/** Does the work and records how long it took. Call it where {@link isTraced}. `part`: the span of the work. */
 export async function traced<R>(
-  { name, attributes, clock }: { readonly name: string; readonly attributes: SpanAttributes; readonly clock: Clock },
-  work: () => Promise<R>,
+  { name, attributes, clock, options: { auditId = '', span } }: TracedRead,
+  work: (part: CallSpan | undefined) => Promise<R>,
 ): Promise<R> {
+  const all = { 'audit-id': auditId, ...attributes };
+  const part = span?.startPart(name, all);
   const startMs = clock.monotonicNow();
-  const span = (): StoreSpan => ({ name, attributes, startMs, durationMs: clock.monotonicNow() - startMs, steps: [] });
+  const told = (): StoreSpan => ({
+    name,
+    attributes: all,
+    startMs,
+    durationMs: clock.monotonicNow() - startMs,
+    steps: [],
+  });
   try {
-    const result = await work();
-    finished.publish(span());
+    const result = await work(part);
+    finished.publish(told());
     return result;
   } catch (error) {
-    finished.publish({ ...span(), error: error instanceof Error ? error.name : typeof error });
+    part?.fail();
+    finished.publish({ ...told(), error: error instanceof Error ? error.name : typeof error });
     throw error;
+  } finally {
+    part?.end();
   }
 }

@@ -34,7 +34,7 @@ import {
 } from '@kapstan/storage';
 import { Bookmarks } from './bookmarks.ts';
 import { CacheUpdater } from './cache-updater.ts';
-import { CacheWatcher } from './cache-watcher.ts';
+import { CacheWatcher, type WatchStart } from './cache-watcher.ts';
 import type { CacherInspection } from './cacher-inspection.ts';
 import { isTraced, traced } from './cacher-trace.ts';
 import { ConsistencyChecker, type ConsistencyStatus, defaultConsistencyPeriodMs } from './consistency-checker.ts';
@@ -204,30 +204,30 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
    * only if it does. Answers any other read from the cache.
    */
   get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
-    const { auditId, resourceVersion = '' } = options;
-    if (!isTraced(auditId)) return this.#get(key, options);
-    const attributes = { 'audit-id': auditId ?? '', key, 'resource-version': resourceVersion };
-    return traced({ name: 'cacher.Get', attributes, clock: this.#clock }, () => this.#get(key, options));
+    if (!isTraced(options)) return this.#get(key, options);
+    const attributes = { key, 'resource-version': options.resourceVersion ?? '' };
+    const call = { name: 'cacher.Get', attributes, clock: this.#clock, options };
+    return traced(call, (span) => this.#get(key, { ...options, span }));
   }
 
   async #get(key: string, options: StorageGetOptions<T>): Promise<Stored<T> | undefined> {
     this.keys.single(key);
     this.#requireOpen();
-    const { resourceVersion = '' } = options;
+    const { resourceVersion = '', span } = options;
     const known = this.#cache.store.get(key)?.stored;
+    const isBelow = resourceVersion === '' || !this.#readiness.isReady;
+    span?.addEvent(isBelow ? 'About to Get from underlying storage' : 'About to fetch object from cache');
     if (known !== undefined && resourceVersion === '' && this.#storage.isNewest?.(known, options) === true)
       return known;
-    if (resourceVersion === '' || !this.#readiness.isReady)
-      return this.#storage.get(key, known === undefined ? options : { ...options, known });
+    if (isBelow) return this.#storage.get(key, known === undefined ? options : { ...options, known });
     await this.#freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);
     return this.#cache.store.get(key)?.stored;
   }
 
   getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
-    const { auditId } = options;
-    if (!isTraced(auditId)) return this.#getList(key, options);
-    const attributes = { 'audit-id': auditId ?? '', type: this.#type };
-    return traced({ name: 'cacher.GetList', attributes, clock: this.#clock }, () => this.#getList(key, options));
+    if (!isTraced(options)) return this.#getList(key, options);
+    const call = { name: 'cacher.GetList', attributes: { type: this.#type }, clock: this.#clock, options };
+    return traced(call, (span) => this.#getList(key, { ...options, span }));
   }
 
   async #getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
@@ -375,7 +375,9 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
 
   async #begin(watcher: CacheWatcher<T>, options: StorageWatchOptions<T>, asked: Revision): Promise<void> {
     const context = { cache: this.#cache, freshness: this.#freshness, storage: this.#storage };
-    const takeStart = await watchStart(context, { key: watcher.key, options, asked });
+    const starting = (): Promise<() => WatchStart<T>> => watchStart(context, { key: watcher.key, options, asked });
+    const call = { name: 'cacher.Watch', attributes: { type: this.#type }, clock: this.#clock, options };
+    const takeStart = await (isTraced(options) ? traced(call, starting) : starting());
     // The client or a relist closed it. Events may be missing, so the client has to ask again.
     if (watcher.isClosed) return;
     watcher.begin(takeStart());

@@ -68,9 +68,11 @@ export class ListReader<T extends KubernetesObject> {
       if (isCheapPage(options)) return storage.getList(key, options);
       throw readiness.refusal();
     }
+    options.span?.addEvent('Ready');
     if (!(await this.#becomeFresh(plan, options, position.asked))) {
       return this.#standIn(key, options);
     }
+    options.span?.addEvent('watchCache fresh enough');
     const answer = await this.#fromCache(key, options, {
       fromKey: position.fromKey,
       ...(plan.state === 'exact' ? { revision: plan.revision } : {}),
@@ -140,6 +142,8 @@ export class ListReader<T extends KubernetesObject> {
     const answer = await listFromCache(cache, { key, options, indexedFields, ...at });
     if (answer === undefined) return undefined;
     const { index, fetched, list } = answer;
+    options.span?.addEvent('Listed items from cache', { count: fetched });
+    options.span?.addEvent('Filtered items', { count: list.items.length });
     const counts = this.#byIndex.get(index) ?? { index, lists: 0, fetched: 0, returned: 0 };
     this.#byIndex.set(index, {
       index,

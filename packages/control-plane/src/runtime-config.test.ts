@@ -54,14 +54,26 @@ function call(path: string, body?: unknown): Promise<Answer> {
 const groups = async (): Promise<string[]> =>
   (await call('/apis')).body.groups.map((group: { name: string }) => group.name);
 
+/** Versions that Kubernetes has, off by default, and this server has not. */
+const unsupported = [
+  'certificates.k8s.io/v1beta1=true',
+  'certificates.k8s.io/v1alpha1',
+  'certificates.k8s.io/v1beta1/podcertificaterequests=true',
+  'certificates.k8s.io/v1beta1/clustertrustbundles',
+  'storagemigration.k8s.io/v1beta1=true',
+];
+const refusalOf = (text: string): string =>
+  `group version ${/^[^/]*\/[^/=]*/.exec(text)?.[0]} is not supported by this version of kapstan`;
+
 describe('--runtime-config', () => {
-  it.each([
+  it.each<readonly string[]>([
     ['bar/v1', 'invalid value "bar/v1" for --runtime-config: unknown api groups bar/v1'],
     [
       'api/all=false',
       'invalid value "api/all=false" for --runtime-config: invalid runtime-config with only api/all=false',
     ],
-  ])('%s is refused at the start', (text, message) => {
+    ...unsupported.map((text) => [text, `invalid value "${text}" for --runtime-config: ${refusalOf(text)}`]),
+  ])('%s is refused at the start', (text = '', message = '') => {
     expect(() => parseServeFlags([`--runtime-config=${text}`])).toThrow(message);
   });
 
@@ -76,6 +88,10 @@ describe('--runtime-config', () => {
   it('is warned of where it changes nothing', () => {
     const flags = parseServeFlags(['--runtime-config=apps/v1/deploymentz=false']);
     expect(flagWarnings(flags)).toEqual(['--runtime-config: "apps/v1/deploymentz" is not a built-in resource']);
+    expect(flagWarnings(parseServeFlags(['--runtime-config=certificates.k8s.io/v1beta1=false']))).toEqual([]);
+    const [all] = flagWarnings(parseServeFlags(['--runtime-config=api/all=true']));
+    expect(all).toMatch(/^--runtime-config: api\/all=true has no effect on what this server does not have: /);
+    expect(all).toContain('certificates.k8s.io/v1beta1');
   });
 
   it('names the option where it is given to startControlPlane', async () => {

@@ -3,7 +3,7 @@
 import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
 import { type Clock, delay } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
-import { isStorageError, StorageError } from '@kapstan/storage';
+import { type CallSpan, isStorageError, StorageError } from '@kapstan/storage';
 import type { AuthToken } from './auth-token.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
 import { isGrpcError, isStaleToken, isTransient, toStorageError } from './etcd-error.ts';
@@ -23,6 +23,8 @@ export interface CallOptions {
   readonly key?: string;
   /** Default: the caller's. */
   readonly timeoutMs?: number;
+  /** Each attempt becomes a part of it. Absent = the call is not traced. */
+  readonly span?: CallSpan | undefined;
 }
 
 interface Attempt {
@@ -30,6 +32,7 @@ interface Attempt {
   readonly scope: AbortSignal;
   /** End of the call's time, on the monotonic clock. */
   readonly endMs: number;
+  readonly span: CallSpan | undefined;
   /** Number of members that have had their share of the time. */
   turns: number;
   wasSent: boolean;
@@ -77,7 +80,7 @@ export class Caller {
 
   async #within<R>(options: CallOptions, isWrite: boolean, work: (attempt: Attempt) => Promise<R>): Promise<R> {
     const { clock, callTimeoutMs, pool } = this.#options;
-    const { signal, key, timeoutMs = callTimeoutMs } = options;
+    const { signal, key, timeoutMs = callTimeoutMs, span } = options;
     signal?.throwIfAborted();
     const scope = new AbortController();
     const endMs = clock.monotonicNow() + timeoutMs;
@@ -85,6 +88,7 @@ export class Caller {
       isWrite,
       scope: scope.signal,
       endMs,
+      span,
       turns: 0,
       wasSent: false,
       hasNewToken: false,
@@ -109,12 +113,13 @@ export class Caller {
   async #attempt<Q, R>(method: MethodDefinition<Q, R>, request: Q, attempt: Attempt): Promise<R> {
     const { pool, token } = this.#options;
     const client = await pool.ready(attempt.scope);
+    const { span } = attempt;
     let given: Metadata | undefined;
     try {
       const metadata = await token.metadata(client, attempt.scope);
       given = metadata;
       attempt.wasSent = true;
-      return await this.#inTurn(attempt, (signal) => unary(method, request, { client, metadata, signal }));
+      return await this.#inTurn(attempt, (signal) => unary(method, request, { client, metadata, signal, span }));
     } catch (error) {
       // A connection without an answer in time may be half open.
       if (isTransient(error) || error === silence || isStorageError(attempt.scope.reason)) pool.demote(client);

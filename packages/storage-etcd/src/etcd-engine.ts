@@ -136,8 +136,8 @@ export class EtcdEngine implements Engine {
     this.#refuseIfClosed();
     checkKey(commit.key);
     this.#checkSize(commit);
-    const { key, signal } = commit;
-    const call = { key, ...(signal && { signal }) };
+    const { key, signal, span } = commit;
+    const call = { key, signal, span };
     return toCommitResult(await this.#caller.write(loadWire().txn, toTxn(commit), call));
   }
 
@@ -157,7 +157,7 @@ export class EtcdEngine implements Engine {
     if (this.supportsProgressRequests) this.#hub.askProgress();
   }
 
-  async grantLease(ttlSeconds: number): Promise<number> {
+  async grantLease(ttlSeconds: number, { span }: Pick<RangeOptions, 'span'> = {}): Promise<number> {
     this.#refuseIfClosed();
     if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
       throw new TypeError(`ttlSeconds of a lease must be a whole number of at least 1, not ${ttlSeconds}`);
@@ -165,7 +165,7 @@ export class EtcdEngine implements Engine {
     // We choose the id, since etcd's may be too large for a number. 48 random bits do not collide in practice; etcd
     // refuses if they do.
     const id = randomBytes(6).readUIntBE(0, 6) + 1;
-    await this.#caller.write(loadWire().leaseGrant, { TTL: ttlSeconds, ID: id });
+    await this.#caller.write(loadWire().leaseGrant, { TTL: ttlSeconds, ID: id }, { span });
     return id;
   }
 

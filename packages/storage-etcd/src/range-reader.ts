@@ -1,7 +1,6 @@
 // RangeReader reads one key, a range in pages that fit into a message, or a count. Part of etcd-engine.ts; calls
 // through caller.ts.
 import type { Revision } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
 import {
   type EngineRead,
   isStorageError,
@@ -27,9 +26,10 @@ export interface RangeReaderOptions {
   readonly onCompacted: (atLeast: Revision) => void;
 }
 
-interface Walk {
+type ReadOptions = Pick<RangeOptions, 'signal' | 'span'>;
+
+interface Walk extends ReadOptions {
   range: WireRange;
-  readonly signal: CallSignal | undefined;
   /** Maximum number of entries of the whole walk. 0 = all. */
   readonly limit: number;
   revision: number;
@@ -47,21 +47,22 @@ export class RangeReader {
     this.#options = options;
   }
 
-  async get(key: string, { revision = none, signal }: RangeOptions): Promise<EngineRead> {
-    const answer = await this.#read({ key: keyBytes(key), revision }, { signal });
+  async get(key: string, { revision = none, signal, span }: RangeOptions): Promise<EngineRead> {
+    const answer = await this.#read({ key: keyBytes(key), revision }, { signal, span });
     const [kv] = answer.kvs;
     const at = answer.header.revision as Revision;
     return kv === undefined ? { revision: at } : { revision: at, kv: toKeyValue(kv) };
   }
 
   async range(range: KeyRange, options: RangeOptions): Promise<RangeResult> {
-    const { revision = none, limit = 0, signal } = options;
+    const { revision = none, limit = 0, signal, span } = options;
     const wireRange = toWireRange(range);
     if (wireRange === undefined) return this.#nothing(options);
     for (;;) {
       const walk = {
         range: wireRange,
         signal,
+        span,
         limit,
         revision,
         pageLimit: firstPageLimit,
@@ -88,8 +89,8 @@ export class RangeReader {
   }
 
   /** Answers for a range without keys, at a revision that exists. */
-  async #nothing({ revision = none, signal }: RangeOptions): Promise<RangeResult> {
-    const read = await this.get(this.#options.quietKey, { revision, signal });
+  async #nothing({ revision = none, ...options }: RangeOptions): Promise<RangeResult> {
+    const read = await this.get(this.#options.quietKey, { ...options, revision });
     return { revision: read.revision, kvs: [], more: false, count: 0 };
   }
 
@@ -115,7 +116,7 @@ export class RangeReader {
       const wanted = walk.limit === 0 ? Number.POSITIVE_INFINITY : walk.limit - taken;
       const limit = Math.min(wanted, walk.pageLimit);
       try {
-        return await this.#read({ ...walk.range, revision: walk.revision, limit }, { signal: walk.signal });
+        return await this.#read({ ...walk.range, revision: walk.revision, limit }, walk);
       } catch (error) {
         if (!isAnswerTooLarge(causeOf(error)) || limit === 1) throw error;
         walk.pageLimit = Math.ceil(limit / 2);
@@ -123,12 +124,9 @@ export class RangeReader {
     }
   }
 
-  async #read(
-    request: RangeRequest,
-    options: { readonly signal?: CallSignal | undefined } = {},
-  ): Promise<RangeResponse> {
+  async #read(request: RangeRequest, { signal, span }: ReadOptions = {}): Promise<RangeResponse> {
     try {
-      return await this.#options.caller.read(loadWire().range, request, options);
+      return await this.#options.caller.read(loadWire().range, request, { signal, span });
     } catch (error) {
       throw await this.#explained(error, request);
     }

@@ -2,6 +2,7 @@
 // storage-lmdb and storage-etcd; used only by object-store.ts.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
+import type { CallSpan } from './call-span.ts';
 
 /** One key as the store holds it at some revision. */
 export interface KeyValue {
@@ -36,6 +37,8 @@ export interface RangeOptions {
   /** Maximum number of entries to return. 0 or absent = no limit. */
   readonly limit?: number | undefined;
   readonly signal?: CallSignal | undefined;
+  /** Engines that ask another process make each of their calls a part of it. */
+  readonly span?: CallSpan | undefined;
 }
 
 /** The result of a range read. */
@@ -63,6 +66,8 @@ export interface Commit {
    * written. In both cases the call rejects with the signal's reason unless it resolves first.
    */
   readonly signal?: CallSignal | undefined;
+  /** See {@link RangeOptions.span}. */
+  readonly span?: CallSpan | undefined;
 }
 
 /** The outcome of a commit. A failed compare writes nothing and returns the key's present state. */
@@ -130,7 +135,7 @@ export interface Engine {
   /** False when the store cannot be asked for progress (old etcd); readers then fall back. */
   readonly supportsProgressRequests: boolean;
   /** Grants a lease that deletes its keys after `ttlSeconds`: a whole number, at least 1. */
-  grantLease(ttlSeconds: number): Promise<number>;
+  grantLease(ttlSeconds: number, options?: Pick<RangeOptions, 'span'>): Promise<number>;
   /** Drops the history below the revision: reads and watches before it fail with `Compacted`. */
   compact(revision: Revision): Promise<void>;
   /** Returns the last compacted revision that is known; 0 = none. The value only grows. */

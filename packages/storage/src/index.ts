@@ -1,4 +1,5 @@
 export { formatMetrics, type HistogramCounts, type MetricFamily, type MetricSample } from '@kapstan/api/internal';
+export type { CallSpan, SpanAttributes } from './call-span.ts';
 export { type Codec, jsonCodec } from './codec.ts';
 export { encodeContinue, nextPage } from './continue-token.ts';
 export { DryRunStorage } from './dry-run-storage.ts';
@@ -63,7 +64,7 @@ export {
 } from './storage-error.ts';
 export type { StoreInspection, StoreOperation } from './store-counters.ts';
 export { type InspectedStore, storeMetrics, storeSizeMetric } from './store-metrics.ts';
-export { type SpanAttributes, type StoreSpan, type StoreStep, storeChannelName } from './store-trace.ts';
+export { type StoreSpan, type StoreStep, storeChannelName } from './store-trace.ts';
 export { type Encoding, jsonEncoding, Stored } from './stored.ts';
 export { type StorageVerb, toStatus } from './to-status.ts';
 export { aesCbcTransformer, aesGcmTransformer } from './transform/aes-transformers.ts';

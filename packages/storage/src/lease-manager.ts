@@ -2,6 +2,7 @@
 // Used by put-committer.ts. The engine below grants a new lease on every request.
 import type { Clock } from '@kapstan/api';
 import type { Histogram } from '@kapstan/api/internal';
+import type { CallSpan } from './call-span.ts';
 import type { Engine } from './engine.ts';
 
 export interface LeaseManagerOptions {
@@ -38,8 +39,8 @@ export class LeaseManager {
    * Returns a lease of at least this lifetime. Callers are served one after the other, so that a waiting caller finds the lease of the
    * previous one.
    */
-  leaseFor(ttlSeconds: number): Promise<Readonly<SharedLease>> {
-    const granted = this.#granting.then(() => this.#shareOrGrant(ttlSeconds));
+  leaseFor(ttlSeconds: number, span?: CallSpan): Promise<Readonly<SharedLease>> {
+    const granted = this.#granting.then(() => this.#shareOrGrant(ttlSeconds, span));
     this.#granting = granted.catch(() => undefined);
     return granted;
   }
@@ -49,7 +50,7 @@ export class LeaseManager {
     if (this.#shared?.id === id) this.#shared = undefined;
   }
 
-  async #shareOrGrant(ttlSeconds: number): Promise<Readonly<SharedLease>> {
+  async #shareOrGrant(ttlSeconds: number, span: CallSpan | undefined): Promise<Readonly<SharedLease>> {
     const { engine, clock, maxObjects } = this.#options;
     const nowMs = clock.monotonicNow();
     const reuseSeconds = Math.min(this.#options.reuseSeconds, Math.floor(ttlSeconds * 0.05));
@@ -60,7 +61,7 @@ export class LeaseManager {
       const isShortEnough = nowMs + (ttlSeconds + reuseSeconds) * 1_000 >= shared.expiresAtMs;
       if (isLongEnough && isShortEnough && shared.attempts <= maxObjects) return { ...shared };
     }
-    const id = await engine.grantLease(ttlSeconds + reuseSeconds);
+    const id = await engine.grantLease(ttlSeconds + reuseSeconds, { span });
     this.#options.objectCounts?.observe(shared?.attempts ?? 1);
     this.#shared = { id, expiresAtMs: nowMs + (ttlSeconds + reuseSeconds) * 1_000, attempts: 1 };
     return { ...this.#shared };

@@ -123,18 +123,18 @@ async function requireUnreadable<T extends KubernetesObject>(
 type DeleteParts = Pick<DeleteContext<never>, 'engine' | 'counters' | 'trace' | 'turns'>;
 
 async function readKey(
-  { engine, counters }: DeleteParts,
+  { engine, counters, trace }: DeleteParts,
   key: string,
   signal?: CallSignal,
 ): Promise<KeyValue | undefined> {
-  return (await counters.request('get', () => engine.get(key, { signal }))).kv;
+  return (await counters.request('get', () => engine.get(key, { signal, span: trace.part }))).kv;
 }
 
 async function commitDelete(
   { engine, counters, trace, turns }: DeleteParts,
   call: Pick<Commit, 'key' | 'expectedRevision'> & { readonly signal: CallSignal | undefined },
 ): Promise<CommitResult> {
-  const commit: Commit = { ...call, change: { type: 'delete' } };
+  const commit: Commit = { ...call, change: { type: 'delete' }, span: trace.part };
   const send = (): Promise<CommitResult> => turns.commit(call.key, () => engine.commit(commit));
   const outcome = await counters.request('delete', send);
   trace.step('Txn call completed');

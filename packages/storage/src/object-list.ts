@@ -43,7 +43,7 @@ export async function listOne<T extends KubernetesObject>(
   const position = validateListOptions(key, options);
   const read = await translated(context, { position, prefix: key }, () =>
     context.counters.request('get', () =>
-      context.engine.get(key, { revision: position.pinned, signal: options.signal }),
+      context.engine.get(key, { revision: position.pinned, signal: options.signal, span: context.trace.part }),
     ),
   );
   context.trace.step('value read', read.kv?.value.length);
@@ -141,9 +141,10 @@ class PrefixList<T extends KubernetesObject> {
 
   #read(start: string, revision: Revision, limit: number): Promise<RangeResult> {
     const range = rangeOf(this.#prefix, start);
-    const { counters, engine } = this.#context;
+    const { counters, engine, trace } = this.#context;
+    const options = { revision, limit, signal: this.#options.signal, span: trace.part };
     return translated(this.#context, { position: this.#position, prefix: this.#prefix }, () =>
-      counters.request('list', () => engine.range(range, { revision, limit, signal: this.#options.signal })),
+      counters.request('list', () => engine.range(range, options)),
     );
   }
 

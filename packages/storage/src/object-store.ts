@@ -10,6 +10,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
+import type { SpanAttributes } from './call-span.ts';
 import type { Codec } from './codec.ts';
 import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import { rangeOf, rangeOfOne } from './key-range.ts';
@@ -39,7 +40,7 @@ import type {
 } from './storage.ts';
 import { StorageError } from './storage-error.ts';
 import { StoreCounters, type StoreInspection } from './store-counters.ts';
-import { type SpanAttributes, type StoreTrace, StoreTracer } from './store-trace.ts';
+import { type StoreTrace, StoreTracer, type TracedCall } from './store-trace.ts';
 import type { Stored } from './stored.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { parseResourceVersion, plainStatusError, requireNotOlder, revisionOf } from './versioner.ts';
@@ -157,14 +158,16 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   }
 
   create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {
-    const call = { name: 'Create etcd3', attributes: () => this.#attributes(key, options) };
+    const call = this.#call('Create etcd3', key, options);
     return this.#tracer.run(call, (trace) => this.#create({ key, object, options }, trace));
   }
 
   get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
     const { resourceVersion = '' } = options;
     const attributes = (): SpanAttributes => ({ ...this.#attributes(key, options), resourceVersion });
-    return this.#tracer.run({ name: 'Get etcd3', attributes }, (trace) => this.#get(key, options, trace));
+    return this.#tracer.run({ name: 'Get etcd3', attributes, span: options.span }, (trace) =>
+      this.#get(key, options, trace),
+    );
   }
 
   /** Counts as a get in metrics and traces when the answer is true; otherwise nothing is recorded. */
@@ -179,7 +182,8 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     this.#counters.requested('get', endMs - startMs);
     const attributes = (): SpanAttributes => ({ ...this.#attributes(key, options), resourceVersion: '' });
     const step = { name: 'value read', atMs: endMs - startMs, len: storedBytes } as const;
-    this.#tracer.made({ name: 'Get etcd3', attributes }, { startMs, durationMs: endMs - startMs, steps: () => [step] });
+    const call = { name: 'Get etcd3', attributes, span: options.span };
+    this.#tracer.made(call, { startMs, durationMs: endMs - startMs, steps: () => [step] });
     return true;
   }
 
@@ -193,6 +197,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
         limit: options.predicate.limit,
         continue: options.predicate.continue,
       }),
+      span: options.span,
     };
     return this.#tracer.run(call, (trace) => {
       const context = { ...this.#reading, trace };
@@ -202,7 +207,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   }
 
   delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
-    const call = { name: 'Delete etcd3', attributes: () => this.#attributes(key, options) };
+    const call = this.#call('Delete etcd3', key, options);
     return this.#tracer.run(call, (trace) => {
       this.#open(this.keys.single(key));
       return new DeleteLoop({ ...this.#reading, trace }, { key, options }).run();
@@ -210,7 +215,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   }
 
   deleteUnreadable(key: string, options: UnreadableDeleteOptions = {}): Promise<Revision> {
-    const call = { name: 'Delete etcd3', attributes: () => this.#attributes(key, options) };
+    const call = this.#call('Delete etcd3', key, options);
     return this.#tracer.run(call, (trace) => {
       this.#open(this.keys.single(key));
       return deleteUnreadable({ ...this.#reading, trace }, { key, options });
@@ -218,7 +223,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   }
 
   guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options: GuaranteedUpdateOptions<T> = {}): Promise<Stored<T>> {
-    const call = { name: 'GuaranteedUpdate etcd3', attributes: () => this.#attributes(key, options) };
+    const call = this.#call('GuaranteedUpdate etcd3', key, options);
     return this.#tracer.run(call, (trace) => {
       this.#open(this.keys.single(key));
       const context = { ...this.#reading, puts: this.#puts, trace };
@@ -288,7 +293,14 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     trace.step('TransformToStorage succeeded');
     options.signal?.throwIfAborted();
     const { ttlSeconds, signal } = options;
-    const put = { key, expectedRevision: 0 as Revision, value, ttlSeconds, ...(signal && { signal }) };
+    const put = {
+      key,
+      expectedRevision: 0 as Revision,
+      value,
+      ttlSeconds,
+      span: trace.part,
+      ...(signal && { signal }),
+    };
     const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#puts.commit(put));
     const outcome = await this.#counters.request('create', send);
     trace.step('Txn call succeeded');
@@ -306,7 +318,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     const { signal } = options;
     const turn = options.resourceVersion ? undefined : this.#turns.wait(key, signal);
     if (turn !== undefined) await turn;
-    const read = await this.#counters.request('get', () => this.#engine.get(key, { signal }));
+    const read = await this.#counters.request('get', () => this.#engine.get(key, { signal, span: trace.part }));
     trace.step('value read', read.kv?.value.length);
     requireNotOlder(options.resourceVersion, read.revision);
     if (read.kv === undefined) return undefined;
@@ -316,6 +328,10 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     const stored = this.#coder.read(read.kv);
     trace.step('decode succeeded', stored.storedBytes);
     return stored;
+  }
+
+  #call(name: string, key: string, options: StorageCallOptions): TracedCall {
+    return { name, attributes: () => this.#attributes(key, options), span: options.span };
   }
 
   #attributes(key: string, { auditId }: StorageCallOptions): SpanAttributes {

@@ -147,7 +147,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     const value = this.#coder.transform(key, plain);
     this.#trace.step('TransformToStorage succeeded');
     const expectedRevision = this.#state.revision;
-    const put = { key, expectedRevision, value, ttlSeconds, ...(signal && { signal }) };
+    const put = { key, expectedRevision, value, ttlSeconds, span: this.#trace.part, ...(signal && { signal }) };
     this.#trace.step('Transaction prepared');
     const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#puts.commit(put));
     const outcome = await this.#counters.request('update', send);
@@ -175,7 +175,7 @@ export class UpdateLoop<T extends KubernetesObject> {
   async #read(): Promise<void> {
     const { key, options } = this.#update;
     const { signal } = options;
-    const read = await this.#counters.request('get', () => this.#engine.get(key, { signal }));
+    const read = await this.#counters.request('get', () => this.#engine.get(key, { signal, span: this.#trace.part }));
     await this.#adopt(read.kv);
   }
 

@@ -88,9 +88,10 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
   /** Sends all existing objects page by page, all at one revision. Resolves to that revision. */
   async #sendState(): Promise<Revision> {
     const { counters, engine, random } = this.#context;
-    const { range, after } = this.#call;
+    const { range, after, options } = this.#call;
+    const { span } = options;
     const slice = new TurnSlice();
-    let page = await counters.request('list', () => engine.range(range, { limit: pageSize }));
+    let page = await counters.request('list', () => engine.range(range, { limit: pageSize, span }));
     const { revision } = page;
     this.#noteBegun();
     // kube-apiserver spreads the retries over 1 to 4 seconds.
@@ -100,7 +101,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
       const last = page.kvs.at(-1);
       if (this.#isClosed || !page.more || last === undefined) return revision;
       const rest = { start: keyAfter(last.key), end: range.end };
-      page = await counters.request('list', () => engine.range(rest, { revision, limit: pageSize }));
+      page = await counters.request('list', () => engine.range(rest, { revision, limit: pageSize, span }));
     }
   }
 

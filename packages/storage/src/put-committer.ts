@@ -2,6 +2,7 @@
 // object-update.ts use it; it uses lease-manager.ts and the engine.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
+import type { CallSpan } from './call-span.ts';
 import type { CommitResult, Engine } from './engine.ts';
 import type { LeaseManager } from './lease-manager.ts';
 import { isStorageError } from './storage-error.ts';
@@ -13,6 +14,7 @@ export interface TimedPut {
   /** Minimum lifetime of the key in seconds. 0 or absent = forever. */
   readonly ttlSeconds?: number | undefined;
   readonly signal?: CallSignal | undefined;
+  readonly span?: CallSpan | undefined;
 }
 
 export class PutCommitter {
@@ -27,7 +29,7 @@ export class PutCommitter {
   async commit({ ttlSeconds = 0, value, ...put }: TimedPut): Promise<CommitResult> {
     if (ttlSeconds === 0) return this.#engine.commit({ ...put, change: { type: 'put', value } });
     for (;;) {
-      const { id, attempts } = await this.#leases.leaseFor(ttlSeconds);
+      const { id, attempts } = await this.#leases.leaseFor(ttlSeconds, put.span);
       try {
         return await this.#engine.commit({ ...put, change: { type: 'put', value, lease: id } });
       } catch (error) {

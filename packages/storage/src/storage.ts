@@ -2,6 +2,7 @@
 // ObjectStore (over an Engine), Cacher (over a Storage) and DryRunStorage (over any).
 import type { DeepReadonly, KubernetesObject, ResourceVersion, Revision } from '@kapstan/api';
 import type { CallSignal, ChangeType, Preconditions } from '@kapstan/api/internal';
+import type { CallSpan } from './call-span.ts';
 import type { SelectionPredicate } from './selection-predicate.ts';
 import type { Stored } from './stored.ts';
 
@@ -10,6 +11,10 @@ export interface StorageCallOptions {
   readonly signal?: CallSignal | undefined;
   /** Audit id of the request that the call belongs to, for traces. */
   readonly auditId?: string | undefined;
+  /** The span that the call becomes a part of. Absent = the request is not traced. */
+  readonly span?: CallSpan | undefined;
+  /** Value of the header baggage for requests on behalf of the call, such as to webhooks that convert objects. Absent = none. */
+  readonly baggage?: string | undefined;
 }
 
 export interface StorageCreateOptions extends StorageCallOptions, WriteHints {
@@ -101,7 +106,7 @@ export interface GuaranteedUpdateOptions<T extends KubernetesObject> extends Sto
 }
 
 /** Options of a watch of objects. */
-export interface StorageWatchOptions<T extends KubernetesObject> {
+export interface StorageWatchOptions<T extends KubernetesObject> extends Omit<StorageCallOptions, 'signal'> {
   readonly resourceVersion?: string | undefined;
   readonly predicate: SelectionPredicate<T>;
   readonly recursive: boolean;

@@ -1,9 +1,10 @@
 // StoreTrace records the steps of one call of an ObjectStore, or of an EnvelopeTransformer below it, with their times.
-// Subscribers of the channel receive every call; slow calls are also logged. Calls and steps have the names of
+// Subscribers of the channel receive every call; slow calls are also logged. A call that belongs to a traced request is a part of its span. Calls and steps have the names of
 // kube-apiserver's store (etcd3/store.go) over every engine, because dashboards and people search for "GuaranteedUpdate
 // etcd3", so the embedded engine does not rename them.
 import { channel } from 'node:diagnostics_channel';
 import type { Clock, Logger } from '@kapstan/api';
+import type { CallSpan, SpanAttributes } from './call-span.ts';
 import { isStorageError } from './storage-error.ts';
 
 /** Name of the `node:diagnostics_channel` channel on which every finished call is published as a {@link StoreSpan}. */
@@ -40,9 +41,6 @@ type EnvelopeStep =
   | 'About to decrypt data using DEK'
   | 'Data decryption succeeded';
 
-/** Attributes of a traced step. */
-export type SpanAttributes = Readonly<Record<string, string | number>>;
-
 /**
  * A finished call. It holds keys and sizes, never values. A failure is named by its code, since texts may quote stored
  * data.
@@ -72,6 +70,8 @@ export interface TracedCall {
   readonly name: string;
   /** Called only when the attributes are going to be read. */
   readonly attributes: () => SpanAttributes;
+  /** The span that the call belongs to. Absent = no request is traced. */
+  readonly span?: CallSpan | undefined;
 }
 
 interface MadeCall extends Pick<StoreSpan, 'startMs' | 'durationMs'> {
@@ -87,18 +87,32 @@ const finished = channel(storeChannelName);
 /** The steps of one call so far. */
 export class StoreTrace {
   readonly startMs: number;
+  /** The call's part of a request's trace. */
+  readonly part: CallSpan | undefined;
   readonly #clock: Clock;
   /** Name, time and length of each step, flattened. They become objects only when they are read. */
   readonly #marks: (StoreStep | number)[] = [];
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, { span, name, attributes }: TracedCall) {
     this.#clock = clock;
+    this.part = span?.startPart(name, attributes());
     this.startMs = clock.monotonicNow();
   }
 
   /** Records a step. `len`: the number of bytes or keys that it handled. */
   step(name: StoreStep, len = -1): void {
     this.#marks.push(name, this.#clock.monotonicNow(), len);
+    this.part?.addEvent(name, len >= 0 ? { len } : {});
+  }
+
+  /** Ends the part of a request's trace. */
+  end(error: unknown): void {
+    if (this.part === undefined) return;
+    if (error !== undefined) {
+      this.part.addAttributes({ err: nameOf(error) });
+      this.part.fail();
+    }
+    this.part.end();
   }
 
   steps(): StoreSpan['steps'] {
@@ -122,7 +136,7 @@ export class StoreTracer {
   }
 
   async run<R>(call: TracedCall, work: (trace: StoreTrace) => Promise<R>): Promise<R> {
-    const trace = new StoreTrace(this.#clock);
+    const trace = new StoreTrace(this.#clock, call);
     try {
       const result = await work(trace);
       this.#end(call, trace);
@@ -135,7 +149,7 @@ export class StoreTracer {
 
   /** Does what {@link run} does for synchronous work. */
   runNow<R>(call: TracedCall, work: (trace: StoreTrace) => R): R {
-    const trace = new StoreTrace(this.#clock);
+    const trace = new StoreTrace(this.#clock, call);
     try {
       const result = work(trace);
       this.#end(call, trace);
@@ -148,14 +162,25 @@ export class StoreTracer {
 
   #end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
     const durationMs = this.#clock.monotonicNow() - trace.startMs;
-    this.made(call, { startMs: trace.startMs, durationMs, steps: () => trace.steps() }, error);
+    trace.end(error);
+    this.#publish(call, { startMs: trace.startMs, durationMs, steps: () => trace.steps() }, error);
+  }
+
+  /** Records a call that took no time worth tracing step by step. */
+  made(call: TracedCall, made: MadeCall): void {
+    const part = call.span?.startPart(call.name, call.attributes());
+    if (part !== undefined) {
+      for (const { name, len = 0 } of made.steps()) part.addEvent(name, { len });
+      part.end();
+    }
+    this.#publish(call, made);
   }
 
   /**
    * Publishes a finished call, and logs it when it was slow. This costs almost nothing when there is no subscriber and
    * the call was fast.
    */
-  made(call: TracedCall, { startMs, durationMs, steps }: MadeCall, error?: unknown): void {
+  #publish(call: TracedCall, { startMs, durationMs, steps }: MadeCall, error?: unknown): void {
     const isSlow = durationMs > slowCallMs;
     if (!isSlow && !finished.hasSubscribers) return;
     const failure = error === undefined ? {} : { error: nameOf(error) };

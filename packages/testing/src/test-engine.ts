@@ -75,8 +75,8 @@ export class TestEngine implements Engine {
     return this.#engine.supportsProgressRequests;
   }
 
-  grantLease(ttlSeconds: number): Promise<number> {
-    return this.#track(this.#engine.grantLease(ttlSeconds));
+  grantLease(ttlSeconds: number, options?: Pick<RangeOptions, 'span'>): Promise<number> {
+    return this.#track(this.#engine.grantLease(ttlSeconds, options));
   }
 
   compact(revision: Revision): Promise<void> {

@@ -1,13 +1,13 @@
 // Converter: the port that converts objects of a definition, implemented by webhook-converter.ts and
 // function-converter.ts. Called by definition-conversion.ts, which checks the results.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
-import { type CallSignal, formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
+import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
+import type { ConversionContext } from '@kapstan/apiserver/internal';
 
 /** Objects of one kind, all in another version than the wanted one. */
-export interface ConversionCall {
+export interface ConversionCall extends ConversionContext {
   readonly objects: readonly DeepReadonly<UnstructuredObject>[];
   readonly desiredApiVersion: string;
-  readonly signal?: CallSignal | undefined;
 }
 
 export interface Converter {

@@ -2,8 +2,14 @@
 // pruned by the schema of their version. Implements the port ObjectConversion of apiserver. Source:
 // apiextensions-apiserver conversion NewConverter and schemaCoercingConverter.
 import { type Clock, type DeepReadonly, StatusError, type UnstructuredObject } from '@kapstan/api';
-import { type CallSignal, parseApiVersion, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
-import { type ObjectConversion, pruneInSlices, type SchemaNode, type WebhookPool } from '@kapstan/apiserver/internal';
+import { parseApiVersion, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
+import {
+  type ConversionContext,
+  type ObjectConversion,
+  pruneInSlices,
+  type SchemaNode,
+  type WebhookPool,
+} from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';
 import type { ConversionFunctions } from './conversion-functions.ts';
@@ -33,7 +39,7 @@ export function converterOf({ metadata, spec }: Definition, ports: ConversionPor
   if (convert !== undefined) return new FunctionConverter(convert);
   const { conversion } = spec;
   if (conversion?.strategy !== 'Webhook' || conversion.webhook === undefined) return undefined;
-  return new WebhookConverter({ webhook: conversion.webhook, pool: ports.webhooks, newUid: ports.newUid });
+  return new WebhookConverter({ name, webhook: conversion.webhook, pool: ports.webhooks, newUid: ports.newUid });
 }
 
 export interface DefinitionConversionOptions {
@@ -68,12 +74,12 @@ export class DefinitionConversion implements ObjectConversion {
   async convert(
     objects: readonly Original[],
     apiVersion: string,
-    signal?: CallSignal,
+    context: ConversionContext = {},
   ): Promise<readonly UnstructuredObject[]> {
     const results = [...objects] as UnstructuredObject[];
     for (const group of groupsOf(objects, apiVersion)) {
       this.#requireVersions(group.fromApiVersion, apiVersion);
-      const converted = await this.#observed(group, { apiVersion, signal });
+      const converted = await this.#observed(group, { ...context, apiVersion });
       for (const [index, place] of group.places.entries()) results[place] = converted[index] as UnstructuredObject;
     }
     return results;
@@ -107,8 +113,8 @@ export class DefinitionConversion implements ObjectConversion {
     }
   }
 
-  async #converted({ objects }: Group, { apiVersion, signal }: Target): Promise<readonly UnstructuredObject[]> {
-    const values = await this.#converter.convert({ objects, desiredApiVersion: apiVersion, signal });
+  async #converted({ objects }: Group, { apiVersion, ...context }: Target): Promise<readonly UnstructuredObject[]> {
+    const values = await this.#converter.convert({ ...context, objects, desiredApiVersion: apiVersion });
     if (values.length !== objects.length) {
       const message = `returned ${values.length} objects, expected ${objects.length}`;
       throw new ConversionFailure(message, { type: 'conversion_webhook_partial_response_failure' });
@@ -117,7 +123,7 @@ export class DefinitionConversion implements ObjectConversion {
     const slice = new TurnSlice();
     const results: UnstructuredObject[] = [];
     for (const [index, value] of values.entries()) {
-      const accepted = runInTurns(accept(objects, { index, value, apiVersion, schema }), signal);
+      const accepted = runInTurns(accept(objects, { index, value, apiVersion, schema }), context.signal);
       results.push(accepted instanceof Promise ? await accepted : accepted);
       if (slice.endsHere()) await slice.nextTurn();
     }
@@ -132,9 +138,8 @@ export class DefinitionConversion implements ObjectConversion {
   }
 }
 
-interface Target {
+interface Target extends ConversionContext {
   readonly apiVersion: string;
-  readonly signal: CallSignal | undefined;
 }
 
 function groupsOf(objects: readonly Original[], apiVersion: string): Iterable<Group> {

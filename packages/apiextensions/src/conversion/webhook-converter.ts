@@ -16,6 +16,8 @@ const maxAnswerBytes = 16 * 1024 * 1024;
 const longBytes = 64 * 1024;
 
 export interface WebhookConverterOptions {
+  /** Name of the definition, for traces. */
+  readonly name: string;
   readonly webhook: DeepReadonly<WebhookConversion>;
   readonly pool: WebhookPool;
   readonly newUid: () => string;
@@ -23,12 +25,14 @@ export interface WebhookConverterOptions {
 
 export class WebhookConverter implements Converter {
   readonly title = 'conversion webhook for';
+  readonly #name: string;
   readonly #target: WebhookTarget;
   readonly #version: string | undefined;
   readonly #pool: WebhookPool;
   readonly #newUid: () => string;
 
-  constructor({ webhook, pool, newUid }: WebhookConverterOptions) {
+  constructor({ name, webhook, pool, newUid }: WebhookConverterOptions) {
+    this.#name = name;
     this.#target = webhookTarget(webhook.clientConfig ?? {});
     this.#version = webhook.conversionReviewVersions.find((version) => knownReviewVersions.includes(version));
     this.#pool = pool;
@@ -38,31 +42,49 @@ export class WebhookConverter implements Converter {
   async convert(call: ConversionCall): Promise<readonly unknown[]> {
     if (this.#version === undefined) throw failure('no supported conversion review versions');
     const request: ReviewRequest = { version: this.#version, uid: this.#newUid() };
-    const body = await this.#ask(request, call);
+    const span = call.span?.startPart('Call conversion webhook', {
+      'custom-resource-definition': this.#name,
+      'desired-api-version': call.desiredApiVersion,
+      'object-count': call.objects.length,
+      UID: request.uid,
+    });
     try {
-      const review =
-        body.length < longBytes ? parseJson(textOf(body)) : await runInTurns(parseJsonInSlices(textOf(body)));
-      return convertedObjectsOf(review, request);
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      throw failure(error.message, error, 'conversion_webhook_malformed_response_failure');
+      const body = await this.#ask(request, { ...call, span });
+      span?.addEvent('Request completed');
+      return await converted(body, request);
+    } finally {
+      span?.end();
     }
   }
 
   async #ask(request: ReviewRequest, call: ConversionCall): Promise<Uint8Array> {
     const review = conversionReview(request, call);
     const text = call.objects.length === 1 ? stringifyJson(review) : await runInTurns(stringifyInSlices(review));
+    const { signal, baggage } = call;
+    const post = call.span?.startPart('HTTP POST', { 'http.request.method': 'POST' }, 'client');
     try {
-      return await this.#pool.post(this.#target, {
-        body: Buffer.from(text, 'utf8'),
-        timeoutSeconds,
-        maxAnswerBytes,
-        signal: call.signal,
-      });
+      const body = Buffer.from(text, 'utf8');
+      const limits = { timeoutSeconds, maxAnswerBytes, signal };
+      const trace = { traceParent: post?.traceParent, baggage };
+      return await this.#pool.post(this.#target, { body, ...limits, ...trace });
     } catch (error) {
+      post?.fail();
       if (!(error instanceof WebhookError)) throw error;
       throw failure(error.message, error);
+    } finally {
+      post?.end();
     }
+  }
+}
+
+async function converted(body: Uint8Array, request: ReviewRequest): Promise<readonly unknown[]> {
+  try {
+    const review =
+      body.length < longBytes ? parseJson(textOf(body)) : await runInTurns(parseJsonInSlices(textOf(body)));
+    return convertedObjectsOf(review, request);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw failure(error.message, error, 'conversion_webhook_malformed_response_failure');
   }
 }
 

@@ -1,10 +1,14 @@
-// Rules for an AuthorizationConfiguration. Used at the start and at each reload. Source: apiserver
+// Rules for an AuthorizationConfiguration, which also compile its conditions. Used at the start and at each reload, so they run in
+// slices. Source: apiserver
 // pkg/apis/apiserver/validation (ValidateAuthorizationConfiguration), pkg/kubeapiserver/authorizer (LoadAndValidateData).
 import { aggregateTexts, dnsSubdomainErrors, formatFieldErrors } from '@kapstan/api/errors';
-import { collectFieldErrors, type Field } from '../registry/meta/field.ts';
+import type { SlicedWork } from '@kapstan/api/internal';
+import type { CompiledExpression } from '@kapstan/cel';
+import { collectFieldErrorsInSlices, type Field } from '../registry/meta/field.ts';
+import { jsonEqualInSlices } from '../registry/meta/json-equality.ts';
 import { formatGoDuration } from '../schema/go/go-duration.ts';
 import type { AuthorizerConfiguration, WebhookConfiguration } from './authorization-configuration.ts';
-import { ConditionFault, compileCondition } from './review-conditions.ts';
+import { ConditionFault, compileCondition, ReviewConditions } from './review-conditions.ts';
 
 /** The only type that may be listed several times. */
 const webhookType = 'Webhook';
@@ -21,13 +25,35 @@ export interface AuthorizationRulesPorts {
   readonly required?: ReadonlySet<string>;
 }
 
+/** Authorizers that have passed the rules, and the conditions of each webhook that has some. */
+export interface CheckedAuthorizers {
+  readonly authorizers: readonly AuthorizerConfiguration[];
+  readonly conditions: ReadonlyMap<WebhookConfiguration, ReviewConditions>;
+}
+
+/** Whether two files say the same, in whatever words. */
+export function sameAuthorizers(
+  a: readonly AuthorizerConfiguration[],
+  b: readonly AuthorizerConfiguration[],
+): SlicedWork<boolean> {
+  return jsonEqualInSlices(a, b);
+}
+
 /** Throws an Error with everything that is wrong. */
-export function requireAuthorizers(
+export function* checkAuthorizers(
   authorizers: readonly AuthorizerConfiguration[],
   ports: AuthorizationRulesPorts,
-): void {
-  const errors = collectFieldErrors((root) => validateAuthorizers(root.child('authorizers'), authorizers, ports));
+): SlicedWork<CheckedAuthorizers> {
+  const conditions = new Map<WebhookConfiguration, ReviewConditions>();
+  const errors = yield* collectFieldErrorsInSlices((root) =>
+    root.later(() => validateAuthorizers(root.child('authorizers'), authorizers, { ...ports, conditions })),
+  );
   if (errors.length > 0) throw new Error(formatFieldErrors(errors));
+  requireTypes(authorizers, ports);
+  return { authorizers, conditions };
+}
+
+function requireTypes(authorizers: readonly AuthorizerConfiguration[], ports: AuthorizationRulesPorts): void {
   const { required = new Set() } = ports;
   const others = authorizers.filter(({ type }) => type !== webhookType);
   const faults = others.flatMap(({ type, name }) => {
@@ -44,16 +70,23 @@ export function nameOfType(type: string): string {
   return type.toLowerCase();
 }
 
-function validateAuthorizers(
+interface RulesRun extends AuthorizationRulesPorts {
+  /** Receives the conditions of the webhooks. */
+  readonly conditions: Map<WebhookConfiguration, ReviewConditions>;
+}
+
+function* validateAuthorizers(
   at: Field,
   authorizers: readonly AuthorizerConfiguration[],
-  { types: known, faultOfFile }: AuthorizationRulesPorts,
-): void {
+  run: RulesRun,
+): SlicedWork<void> {
   if (authorizers.length === 0) return at.required('at least one authorization mode must be defined');
   const types = new Set<string>();
   const names = new Set<string>();
-  at.each(authorizers, ({ type, name, webhook }, place) => {
-    if (!isNewType(place.child('type'), type, { known, seen: types })) return;
+  for (const [index, { type, name, webhook }] of authorizers.entries()) {
+    yield;
+    const place = at.index(index);
+    if (!isNewType(place.child('type'), type, { known: run.types, seen: types })) continue;
     types.add(type);
     validateName(place.child('name'), name, names);
     names.add(name);
@@ -62,8 +95,8 @@ function validateAuthorizers(
         place.child('webhook').invalid('non-null', `may only be specified when type=${webhookType}`);
     } else if (webhook === undefined) place.child('webhook').required(`required when type=${webhookType}`);
     // Kubernetes names the fields of a webhook without the member that holds them; we keep its mistake.
-    else validateWebhook(place, webhook, faultOfFile);
-  });
+    else yield* validateWebhook(place, webhook, run);
+  }
 }
 
 function isNewType(
@@ -85,11 +118,7 @@ function validateName(at: Field, name: string, seen: ReadonlySet<string>): void 
   if (errors.length > 0) at.invalid(name, `authorizer name is invalid: ${errors.join(', ')}`);
 }
 
-function validateWebhook(
-  at: Field,
-  webhook: WebhookConfiguration,
-  faultOfFile: AuthorizationRulesPorts['faultOfFile'],
-): void {
+function* validateWebhook(at: Field, webhook: WebhookConfiguration, run: RulesRun): SlicedWork<void> {
   const { timeoutMs, reviewVersion, conditionReviewVersion, failurePolicy, matchConditions } = webhook;
   const timeout = at.child('timeout');
   if (timeoutMs === 0) timeout.required();
@@ -101,8 +130,9 @@ function validateWebhook(
   if (conditionReviewVersion !== '') validateChoice(version, conditionReviewVersion, ['v1']);
   else if (matchConditions.length > 0) version.required('required if match conditions are specified');
   validateChoice(at.child('failurePolicy'), failurePolicy, ['NoOpinion', 'Deny']);
-  validateConnection(at.child('connectionInfo'), webhook.connection, faultOfFile);
-  validateConditions(at.child('matchConditions'), matchConditions);
+  validateConnection(at.child('connectionInfo'), webhook.connection, run.faultOfFile);
+  const compiled = yield* compileConditions(at.child('matchConditions'), matchConditions);
+  if (compiled.length > 0) run.conditions.set(webhook, new ReviewConditions(compiled));
 }
 
 function validateTtl(at: Field, ms: number): void {
@@ -143,17 +173,32 @@ function validateConnection(
 
 const maxConditions = 64;
 
-function validateConditions(at: Field, conditions: readonly string[]): void {
-  if (conditions.length > maxConditions) return at.tooMany(conditions.length, maxConditions);
+/** Returns the conditions that compile; all of them unless errors were told. */
+function* compileConditions(at: Field, conditions: readonly string[]): SlicedWork<readonly CompiledExpression[]> {
+  if (conditions.length > maxConditions) {
+    at.tooMany(conditions.length, maxConditions);
+    return [];
+  }
+  const compiled: CompiledExpression[] = [];
   const seen = new Set<string>();
-  at.each(conditions, (text, item) => {
-    const place = item.child('expression');
-    if (text.trim() === '') return place.required();
-    if (seen.has(text)) return place.duplicate(text);
+  for (const [index, text] of conditions.entries()) {
+    const place = at.index(index).child('expression');
+    if (text.trim() === '') place.required();
+    else if (seen.has(text)) place.duplicate(text);
+    else {
+      yield;
+      const one = compiledAt(place, text);
+      if (one !== undefined) compiled.push(one);
+    }
     seen.add(text);
-    const compiled = compileCondition(text);
-    if (!(compiled instanceof ConditionFault)) return;
-    if (compiled.isInternal) place.internal(compiled.detail);
-    else place.invalid(text, compiled.detail);
-  });
+  }
+  return compiled;
+}
+
+function compiledAt(at: Field, text: string): CompiledExpression | undefined {
+  const compiled = compileCondition(text);
+  if (!(compiled instanceof ConditionFault)) return compiled;
+  if (compiled.isInternal) at.internal(compiled.detail);
+  else at.invalid(text, compiled.detail);
+  return undefined;
 }

@@ -113,13 +113,8 @@ export type ConditionResult = 'matches' | 'differs' | { readonly error: Error };
 export class ReviewConditions {
   readonly #conditions: readonly CompiledExpression[];
 
-  /** The conditions have been validated. Throws an Error for one that does not compile. */
-  constructor(conditions: readonly string[]) {
-    this.#conditions = conditions.map((text) => {
-      const compiled = compileCondition(text);
-      if (compiled instanceof ConditionFault) throw new Error(compiled.detail);
-      return compiled;
-    });
+  constructor(conditions: readonly CompiledExpression[]) {
+    this.#conditions = conditions;
   }
 
   /**

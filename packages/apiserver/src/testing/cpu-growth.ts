@@ -42,7 +42,7 @@ function microsecondsOf(work: () => unknown): number {
 /**
  * Returns the CPU time of this thread; where that is unknown, of the process, including the threads that collect garbage.
  */
-function cpuMicroseconds(): number {
+export function cpuMicroseconds(): number {
   if (hasThreadTimes) return Number.parseInt(readFileSync(threadTimes, 'utf8'), 10) / 1_000;
   const { user, system } = process.cpuUsage();
   return user + system;

@@ -10,6 +10,7 @@ export {
 export { ExtensionServer } from './extension-server.ts';
 export { factTypes } from './fact-types.ts';
 export { type KubeletStandIn, type KubeletStandInOptions, startKubelet } from './kubelet-stand-in.ts';
+export { longestTurnMs } from './longest-turn.ts';
 export { selfSigned } from './self-signed.ts';
 export { signedRequest } from './signed-request.ts';
 export {

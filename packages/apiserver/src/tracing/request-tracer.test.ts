@@ -1,11 +1,8 @@
 import { parseTraceParent } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { RequestTracer, type TracedRequest } from './request-tracer.ts';
 import type { FinishedSpan } from './span.ts';
-
-let tracer: RequestTracer | undefined;
-afterEach(() => tracer?.close());
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';
@@ -14,16 +11,21 @@ function start(samplingRatePerMillion?: number, id = 'ff'.repeat(16)) {
   const spans: FinishedSpan[] = [];
   const clock = new VirtualClock();
   const random = (bytes: number): Buffer => Buffer.from(id.slice(0, 2 * bytes), 'hex');
-  tracer = new RequestTracer({ sink: { add: (span) => spans.push(span) }, samplingRatePerMillion, clock, random });
+  const tracer = new RequestTracer({
+    sink: { add: (span) => spans.push(span) },
+    samplingRatePerMillion,
+    clock,
+    random,
+  });
   return { tracer, spans, clock };
 }
 
 const request = (more: Partial<TracedRequest> = {}): TracedRequest => ({
-  auditId: 'a',
   name: 'GET',
   isTrusted: true,
   traceParent: undefined,
   traceState: undefined,
+  arrivedMs: 0,
   attributes: () => ({}),
   ...more,
 });
@@ -81,7 +83,8 @@ describe('a tracer', () => {
 
   it('tells the place, and nobody of the span, when the caller does not trace', () => {
     const { tracer: own, spans } = start(1_000_000);
-    const span = own.start(request({ traceParent: `00-${traceId}-${spanId}-00` }));
+    const span = own.start(request({ traceParent: `00-${traceId}-${spanId}-00` }))?.request;
+    expect(span?.recorded).toBeUndefined();
     expect(span?.startPart('p', {}).traceParent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-00$`));
     span?.end();
     expect(spans).toEqual([]);
@@ -89,7 +92,7 @@ describe('a tracer', () => {
 
   it('does not let the wall clock disorder a span, and ends it once', async () => {
     const { tracer: own, spans, clock } = start(1_000_000);
-    const span = own.start(request());
+    const span = own.start(request())?.request;
     await clock.advance(5);
     span?.addEvent('e');
     await clock.advance(5);
@@ -103,7 +106,7 @@ describe('a tracer', () => {
 
   it('bounds what clients can put into a span', () => {
     const { tracer: own, spans } = start(1_000_000);
-    const span = own.start(request({ attributes: () => ({ path: 'x'.repeat(5000), count: 1 }) }));
+    const span = own.start(request({ attributes: () => ({ path: 'x'.repeat(5000), count: 1 }) }))?.request;
     for (let i = 0; i < 200; i++) span?.addEvent('e');
     span?.end();
     expect(String(spans[0]?.attributes.path)).toHaveLength(2048);

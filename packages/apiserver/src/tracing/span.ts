@@ -53,6 +53,8 @@ export interface SpanStart {
   readonly kind: SpanKind;
   readonly attributes: SpanAttributes;
   readonly links: readonly TraceContext[];
+  /** When the span began, on the monotonic clock. Absent = now. */
+  readonly startedAtMs?: number;
 }
 
 /** Later events are dropped. Source: the limit of the Go library. */
@@ -73,8 +75,9 @@ export class Span {
   constructor(start: SpanStart, ports: SpanPorts) {
     this.#start = start;
     this.#ports = ports;
-    this.#startMs = ports.clock.now();
-    this.#startedAtMs = ports.clock.monotonicNow();
+    const nowMs = ports.clock.monotonicNow();
+    this.#startedAtMs = start.startedAtMs ?? nowMs;
+    this.#startMs = ports.clock.now() - (nowMs - this.#startedAtMs);
     this.#attributes = cutTexts(start.attributes);
   }
 
@@ -87,22 +90,20 @@ export class Span {
     return formatTraceParent(this.context);
   }
 
-  /** Starts a part of this span. */
-  startPart(name: string, attributes: SpanAttributes, kind: SpanKind = 'internal'): Span {
-    return new Span({ ...this.#part(name, attributes), kind }, this.#ports);
+  /** This span where it will be recorded. Parts of others would cost work and reach nobody. */
+  get recorded(): this | undefined {
+    return this.context.isSampled ? this : undefined;
   }
 
-  /** Adds a part that has ended already. Its times are on the monotonic clock. */
-  addPart(part: Omit<FinishedSpan, 'context' | 'parentSpanId' | 'kind' | 'links'>): void {
-    const { startMs, endMs, events, ...rest } = part;
-    this.#ports.sink.add({
-      ...this.#part(part.name, part.attributes),
-      ...rest,
-      attributes: cutTexts(part.attributes),
-      startMs: this.#wallMs(startMs),
-      endMs: this.#wallMs(endMs),
-      events: events.slice(0, maxEvents).map((event) => ({ ...event, atMs: this.#wallMs(event.atMs) })),
-    });
+  /** Starts a part of this span. */
+  startPart(name: string, attributes: SpanAttributes, kind: SpanKind = 'internal'): Span {
+    return this.startPartAt(name, { attributes, kind });
+  }
+
+  /** Starts a part that began before, at a time on the monotonic clock. */
+  startPartAt(name: string, part: Pick<SpanStart, 'attributes' | 'kind' | 'startedAtMs'>): Span {
+    const context = { ...this.context, spanId: this.#ports.newSpanId() };
+    return new Span({ ...part, name, context, parentSpanId: this.context.spanId, links: [] }, this.#ports);
   }
 
   /** Records that something happened now. */
@@ -134,18 +135,9 @@ export class Span {
     });
   }
 
-  #part(name: string, attributes: SpanAttributes): SpanStart {
-    const context = { ...this.context, spanId: this.#ports.newSpanId() };
-    return { context, parentSpanId: this.context.spanId, name, kind: 'internal', attributes, links: [] };
-  }
-
   /** The wall clock may jump; a span must not. */
   #nowMs(): number {
-    return this.#wallMs(this.#ports.clock.monotonicNow());
-  }
-
-  #wallMs(monotonicMs: number): number {
-    return this.#startMs + (monotonicMs - this.#startedAtMs);
+    return this.#startMs + (this.#ports.clock.monotonicNow() - this.#startedAtMs);
   }
 }
 

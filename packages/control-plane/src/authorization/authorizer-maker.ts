@@ -9,15 +9,17 @@ import {
   alwaysAllow,
   alwaysDeny,
   attributeAuthorizer,
+  type CheckedAuthorizers,
   mastersAuthorizer,
   parseAttributePolicies,
-  ReviewConditions,
+  type ReviewConditions,
   unionAuthorizer,
   WebhookAuthorizer,
   type WebhookConfiguration,
   WebhookPool,
 } from '@kapstan/apiserver';
 import { reviewWebhook } from '@kapstan/kubernetes';
+import { runInTurns } from '@kapstan/storage';
 import { startingWith } from '../start-error.ts';
 import { webhookOfKubeconfig } from '../webhook-kubeconfig.ts';
 import { type AuthorizationSettings, programAuthorizers } from './authorization-settings.ts';
@@ -62,10 +64,11 @@ export class AuthorizerMaker {
   }
 
   /** Rejects when an authorizer cannot be made. */
-  async make(authorizers: readonly AuthorizerConfiguration[]): Promise<Authorizer> {
+  async make({ authorizers, conditions }: CheckedAuthorizers): Promise<Authorizer> {
     const made: Authorizer[] = [mastersAuthorizer];
     for (const { type, name, webhook } of authorizers) {
-      const authorizer = webhook === undefined ? this.#lastingOf(type) : await this.#webhook(name, webhook);
+      const asked = webhook && { webhook, conditions: conditions.get(webhook) };
+      const authorizer = asked === undefined ? this.#lastingOf(type) : await this.#webhook(name, asked);
       made.push(this.#ports.metrics.counted(type, name, authorizer));
     }
     return unionAuthorizer(made);
@@ -82,8 +85,8 @@ export class AuthorizerMaker {
     throw new Error(`authorizer type ${type} is not allowed if it was not enabled at initial server startup`);
   }
 
-  async #webhook(name: string, webhook: WebhookConfiguration): Promise<Authorizer> {
-    const { reviewVersion: version, connection, timeoutMs, matchConditions } = webhook;
+  async #webhook(name: string, { webhook, conditions }: CheckedWebhook): Promise<Authorizer> {
+    const { reviewVersion: version, connection, timeoutMs } = webhook;
     if (version !== 'v1' && version !== 'v1beta1') {
       const known = 'supported versions are "v1", "v1beta1"';
       throw new Error(`unsupported webhook authorizer version ${JSON.stringify(version)}, ${known}`);
@@ -100,7 +103,7 @@ export class AuthorizerMaker {
       authorizedTtlMs: webhook.cachesAuthorized ? webhook.authorizedTtlMs : 0,
       unauthorizedTtlMs: webhook.cachesUnauthorized ? webhook.unauthorizedTtlMs : 0,
       onError: webhook.failurePolicy === 'Deny' ? 'deny' : 'noOpinion',
-      conditions: matchConditions.length === 0 ? undefined : new ReviewConditions(matchConditions),
+      conditions,
       ask: reviewWebhook({ pool: this.#pool, target, version, timeoutMs }),
       metrics,
       clock,
@@ -109,12 +112,17 @@ export class AuthorizerMaker {
   }
 }
 
+interface CheckedWebhook {
+  readonly webhook: WebhookConfiguration;
+  readonly conditions: ReviewConditions | undefined;
+}
+
 function readPolicies(file: string, logger: Logger): Promise<Authorizer> {
   return startingWith('authorization.policyFile', async () => {
     const text = await readFile(file, 'utf8').catch((error: unknown) => {
       throw new Error(goFileError(error, 'open', file), { cause: error });
     });
-    const { policies, unversioned } = parseAttributePolicies(text, file);
+    const { policies, unversioned } = await runInTurns(parseAttributePolicies(text, file));
     if (unversioned > 0)
       logger.warn('the authorization policy file has lines in the old form without a version', {
         file,

@@ -6,6 +6,7 @@ import { type Logger, silentLogger } from '@kapstan/api';
 import { formatMetrics } from '@kapstan/api/internal';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { type AuthorizationAttributes, alwaysDeny } from '@kapstan/apiserver';
+import { longestTurnMs } from '@kapstan/apiserver/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AuthorizationSettings } from './authorization-settings.ts';
 import { ConfiguredAuthorizers } from './configured-authorizers.ts';
@@ -41,6 +42,14 @@ async function open(settings: AuthorizationSettings): Promise<ConfiguredAuthoriz
 
 const configuration = (...types: readonly string[]): string =>
   `apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n${types.map((type) => `- {type: ${type}, name: ${type.toLowerCase()}}\n`).join('')}`;
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{ name: hook, cluster: { server: "https://127.0.0.1:1/" } }]
+users: [{ name: server, user: {} }]
+contexts: [{ name: c, context: { cluster: hook, user: server } }]
+current-context: c
+`;
 
 const asked: AuthorizationAttributes = { type: 'path', user: { name: 'u', groups: [] }, verb: 'get', path: '/' };
 
@@ -106,6 +115,38 @@ describe('a file of authorizers', () => {
     expect(text).toMatch(new RegExp(`${controller.replace('{', '\\{')}[0-9a-f]{64}",status="failure"} 1`));
     expect(text).toMatch(new RegExp(`${controller.replace('{', '\\{')}[0-9a-f]{64}",status="success"} 1`));
     expect(text).toMatch(/last_config_info\{apiserver_id_hash="sha256:[0-9a-f]{64}",hash="sha256:[0-9a-f]{64}"\} 1/);
+  });
+
+  it.each([
+    ['is put to use', 'has(request.user)', /^reloaded the authorization configuration$/],
+    ['is refused', 'unknown.name', /authorizers\[1\].*undeclared reference to 'unknown'/s],
+  ])('with 6,400 conditions %s in short turns', { timeout: 60_000 }, async (_what, condition, told) => {
+    const kubeConfigFile = join(folder, 'webhook.kubeconfig');
+    await writeFile(kubeConfigFile, kubeconfig);
+    const conditions = (hook: number): object[] =>
+      Array.from({ length: 64 }, (_, index) => ({
+        expression: `request.resourceAttributes.namespace == 'n${hook}-${index}' && ${condition}`,
+      }));
+    const webhooks = Array.from({ length: 100 }, (_, hook) => ({
+      type: 'Webhook',
+      name: `hook${hook}`,
+      webhook: {
+        timeout: '3s',
+        subjectAccessReviewVersion: 'v1',
+        matchConditionSubjectAccessReviewVersion: 'v1',
+        failurePolicy: 'NoOpinion',
+        connectionInfo: { type: 'KubeConfigFile', kubeConfigFile },
+        matchConditions: conditions(hook),
+      },
+    }));
+    await writeFile(configFile, configuration('AlwaysDeny'));
+    await open({ configFile });
+    const kind = { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthorizationConfiguration' };
+    const authorizers = [{ type: 'AlwaysDeny', name: 'alwaysdeny' }, ...webhooks];
+    await writeFile(configFile, JSON.stringify({ ...kind, authorizers }));
+    const longest = await longestTurnMs(() => look(() => log.length === 1));
+    expect(log[0]).toMatch(told);
+    expect(longest).toBeLessThan(50);
   });
 
   it('must go on to list what it listed at the start, and may not add what needs a start', async () => {
@@ -206,5 +247,15 @@ describe('a file of policies', () => {
     await open({ modes: ['ABAC'], policyFile });
     expect(await decision()).toBe('allow');
     expect(log).toEqual(['the authorization policy file has lines in the old form without a version']);
+  });
+
+  it('is read in short turns, however long it is', { timeout: 60_000 }, async () => {
+    const policyFile = join(folder, 'policies');
+    const spec = (index: number): string => `{"user":"u${index}","nonResourcePath":"*"}`;
+    const lines = Array.from({ length: 8_000 }, (_, index) => policy.replace('{}', spec(index)));
+    await writeFile(policyFile, [...lines, policy.replace('{}', '{"user":"u","nonResourcePath":"*"}')].join('\n'));
+    const longest = await longestTurnMs(() => open({ modes: ['ABAC'], policyFile }));
+    expect(await decision()).toBe('allow');
+    expect(longest).toBeLessThan(50);
   });
 });

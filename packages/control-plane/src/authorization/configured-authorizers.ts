@@ -2,7 +2,6 @@
 // configuration file list. It follows the file. Opened by resources.ts. Source: pkg/kubeapiserver/authorizer (config.go,
 // reload.go).
 import { stat } from 'node:fs/promises';
-import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Logger } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/api/internal';
 import {
@@ -10,10 +9,13 @@ import {
   AuthorizationMetrics,
   type Authorizer,
   type AuthorizerConfiguration,
+  type CheckedAuthorizers,
+  checkAuthorizers,
   parseAuthorizationConfiguration,
-  requireAuthorizers,
+  sameAuthorizers,
   type UserInfo,
 } from '@kapstan/apiserver';
+import { runInTurns } from '@kapstan/storage';
 import { ConfigurationReader } from '../configuration-reader.ts';
 import { FollowedFile } from '../followed-file/followed-file.ts';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
@@ -39,7 +41,7 @@ const pollMs = 5_000;
 
 interface Loaded {
   readonly text: string;
-  readonly authorizers: readonly AuthorizerConfiguration[];
+  readonly checked: CheckedAuthorizers;
 }
 
 export class ConfiguredAuthorizers implements Authorizer {
@@ -62,11 +64,11 @@ export class ConfiguredAuthorizers implements Authorizer {
     const metrics = new AuthorizationMetrics();
     const loaded =
       configFile === undefined
-        ? { text: '', authorizers: authorizersOfModes(settings) }
+        ? { text: '', checked: { authorizers: authorizersOfModes(settings), conditions: new Map() } }
         : await startingWith('authorization.configFile', () => load(configFile, new Set()));
-    const maker = await AuthorizerMaker.open(loaded.authorizers, settings, { ...ports, metrics });
+    const maker = await AuthorizerMaker.open(loaded.checked.authorizers, settings, { ...ports, metrics });
     const option = configFile === undefined ? 'authorization.webhook' : 'authorization.configFile';
-    const first = await startingWith(option, () => maker.make(loaded.authorizers));
+    const first = await startingWith(option, () => maker.make(loaded.checked));
     const file = configFile === undefined ? undefined : followed(configFile, loaded.text, ports);
     return new ConfiguredAuthorizers({ loaded, first, maker, metrics, file });
   }
@@ -75,13 +77,13 @@ export class ConfiguredAuthorizers implements Authorizer {
     this.#maker = maker;
     this.#metrics = metrics;
     this.#current = first;
-    this.#loaded = loaded.authorizers;
+    this.#loaded = loaded.checked.authorizers;
     this.#required = new Set(this.#loaded.map(({ type }) => type).filter((type) => type !== 'Webhook'));
     this.#file = file?.followed;
     this.#reloads = file?.reloads;
     this.#file?.follow({
       parse: async (text) => check(await this.#reader.read(text), this.#required),
-      apply: (authorizers) => this.#apply(authorizers),
+      apply: (checked) => this.#apply(checked),
     });
   }
 
@@ -109,12 +111,12 @@ export class ConfiguredAuthorizers implements Authorizer {
   }
 
   /** Resolves to false for a file whose content means the same as before. */
-  async #apply(authorizers: readonly AuthorizerConfiguration[]): Promise<boolean> {
-    if (isDeepStrictEqual(authorizers, this.#loaded)) return false;
-    const next = await this.#maker.make(authorizers);
+  async #apply(checked: CheckedAuthorizers): Promise<boolean> {
+    if (await runInTurns(sameAuthorizers(checked.authorizers, this.#loaded))) return false;
+    const next = await this.#maker.make(checked);
     if (this.#file?.isClosed === true) return false;
     this.#current = next;
-    this.#loaded = authorizers;
+    this.#loaded = checked.authorizers;
     return true;
   }
 }
@@ -153,16 +155,16 @@ async function readText(file: string): Promise<string> {
 
 async function load(file: string, required: ReadonlySet<string>): Promise<Loaded> {
   const text = await readText(file);
-  return { text, authorizers: await check(parseAuthorizationConfiguration(text), required) };
+  return { text, checked: await check(parseAuthorizationConfiguration(text), required) };
 }
 
 async function check(
   authorizers: readonly AuthorizerConfiguration[],
   required: ReadonlySet<string>,
-): Promise<readonly AuthorizerConfiguration[]> {
+): Promise<CheckedAuthorizers> {
   const faults = await faultsOfFiles(authorizers.map(({ webhook }) => webhook?.connection.kubeConfigFile));
-  requireAuthorizers(authorizers, { types: authorizationModes, faultOfFile: (path) => faults.get(path), required });
-  return authorizers;
+  const faultOfFile = (path: string): string | undefined => faults.get(path);
+  return runInTurns(checkAuthorizers(authorizers, { types: authorizationModes, faultOfFile, required }));
 }
 
 async function faultsOfFiles(paths: readonly (string | undefined)[]): Promise<ReadonlyMap<string, string>> {

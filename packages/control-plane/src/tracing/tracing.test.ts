@@ -10,12 +10,16 @@ import { VirtualClock } from '@kapstan/api/testing';
 import type { FinishedSpan } from '@kapstan/apiserver';
 import { createIssuer } from '@kapstan/controller/certificates';
 import { ValidatingWebhookConfiguration } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { findEtcd, startEtcd } from '@kapstan/storage-etcd/testing';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
 import { type CollectedSpan, TraceCollector } from '../testing/trace-collector.ts';
 import { OtlpExporter } from './otlp-exporter.ts';
 import { SpanBatches } from './span-batches.ts';
+
+const etcd = findEtcd();
 
 let directory: string;
 let plane: ControlPlane | undefined;
@@ -165,6 +169,22 @@ describe('the trace of a request', () => {
       'Writing http response done',
     ]);
     expect(create.events[0]?.attributes).toEqual({ len: JSON.stringify(body).length });
+    const encoding = named(spans, 'SerializeObject');
+    expect(parentOf(spans, encoding)).toBe(create);
+    expect(encoding.attributes).toEqual({
+      'audit-id': 'audit-1',
+      method: 'POST',
+      url: configMaps,
+      protocol: 'HTTP/1.1',
+      mediaType: 'application/json',
+    });
+    const size = exchange.attributes['http.response.body.size'];
+    expect(encoding.events).toEqual([
+      { name: 'About to start writing response', attributes: { size } },
+      { name: 'Write call succeeded', attributes: { size } },
+    ]);
+    const authentication = named(spans, 'authentication');
+    expect(parentOf(spans, authentication)).toBe(exchange);
     const store = named(spans, 'Create etcd3');
     expect(parentOf(spans, store)).toBe(create);
     expect(store.events.map(({ name }) => name)).toContain('Txn call succeeded');
@@ -185,7 +205,10 @@ describe('the trace of a request', () => {
     await ask(running, `${configMaps}${path}`, { method, ...(method === 'PUT' && { body }) });
     const spans = await spansOf(running);
     const exchange = path === '' ? 'configmaps' : 'configmaps/{:name}';
-    expect(ancestorsOf(spans, named(spans, name)).at(-1)).toBe(`${method} /api/v1/namespaces/{:namespace}/${exchange}`);
+    expect(ancestorsOf(spans, named(spans, name)).slice(-2)).toEqual([
+      `${method} /api/v1/namespaces/{:namespace}/${exchange}`,
+      'authentication',
+    ]);
   });
 
   it('tells what the watch cache gave', async () => {
@@ -195,6 +218,65 @@ describe('the trace of a request', () => {
     const list = named(spans, 'cacher.GetList');
     expect(parentOf(spans, list)?.name).toBe('List');
     expect(list.attributes).toEqual({ 'audit-id': 'audit-2', type: 'configmaps' });
+    // Source: cacher.go, watch_cache.go; there is no lock to be acquired and no result to be resized here.
+    expect(list.events.map(({ name, attributes }) => [name, attributes])).toEqual([
+      ['Ready', {}],
+      ['watchCache fresh enough', {}],
+      ['Listed items from cache', { count: expect.any(Number) }],
+      ['Filtered items', { count: expect.any(Number) }],
+    ]);
+  });
+
+  it('nests what the watch cache asks of the store in it', async () => {
+    const running = await start();
+    await ask(running, `${configMaps}/none`, { headers: traced });
+    const spans = await spansOf(running);
+    expect(ancestorsOf(spans, named(spans, 'Get etcd3')).slice(0, 2)).toEqual(['cacher.Get', 'Get']);
+    expect(parentOf(spans, named(spans, 'SerializeObject'))?.name).toBe('Get');
+    expect(named(spans, 'cacher.Get').events.map(({ name }) => name)).toEqual(['About to Get from underlying storage']);
+  });
+
+  it.each([
+    ['watch=1&timeoutSeconds=1', ['authorization'], ['authorization'], []],
+    [
+      'watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan',
+      ['WatchList', 'authorization'],
+      ['WatchList', 'authorization'],
+      ['Writing initial events done'],
+    ],
+  ])('of a watch has its start in the cache, and its stream: %s', async (query, inCache, inStream, events) => {
+    const running = await start();
+    expect(await ask(running, `${configMaps}?${query}`, { headers: traced })).toBe(200);
+    const spans = await spansOf(running);
+    const watch = named(spans, 'cacher.Watch');
+    expect(watch.attributes).toMatchObject({ type: 'configmaps' });
+    expect(ancestorsOf(spans, watch).slice(0, inCache.length)).toEqual(inCache);
+    const stream = named(spans, 'WatchServer.HandleHTTP');
+    expect(ancestorsOf(spans, stream).slice(0, inStream.length)).toEqual(inStream);
+    expect(stream.events.map(({ name }) => name)).toEqual(['About to start writing response', ...events]);
+  });
+
+  it.skipIf(etcd === undefined)('has a span of each call to etcd, as kube-apiserver has', async () => {
+    const [member] = await startEtcd({ binary: etcd ?? '' });
+    onTestFinished(() => member.remove());
+    const running = await start(undefined, { etcd: { endpoints: [member.endpoint] } });
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+    await ask(running, configMaps, { method: 'POST', body, headers: traced });
+    await ask(running, `${configMaps}/a`, { headers: traced });
+    const spans = await spansOf(running);
+    const write = named(spans, 'etcdserverpb.KV/Txn');
+    expect(write).toMatchObject({ traceId, kind: 'SPAN_KIND_CLIENT', isError: false });
+    expect(write.attributes).toEqual({
+      'rpc.method': 'etcdserverpb.KV/Txn',
+      'rpc.system.name': 'grpc',
+      'server.address': '127.0.0.1',
+      'server.port': Number(new URL(member.endpoint).port),
+      'rpc.response.status_code': 'OK',
+    });
+    expect(write.events.map(({ attributes }) => attributes['rpc.message.type'])).toEqual(['SENT', 'RECEIVED']);
+    expect(ancestorsOf(spans, write).slice(0, 2)).toEqual(['Create etcd3', 'Create']);
+    const read = named(spans, 'etcdserverpb.KV/Range');
+    expect(ancestorsOf(spans, read).slice(0, 3)).toEqual(['Get etcd3', 'cacher.Get', 'Get']);
   });
 
   it('is a new one with a link, and only sampled, where the caller may not decide', async () => {
@@ -225,8 +307,10 @@ describe('the trace of a request', () => {
     expect(await ask(running, `${configMaps}/none`, { headers: traced })).toBe(404);
     const spans = await spansOf(running);
     expect(spans.map(({ name, isError }) => [name, isError])).toEqual([
+      ['authentication', false],
       ['Get etcd3', false],
       ['cacher.Get', false],
+      ['SerializeObject', false],
       ['Get', false],
       ...filters.map((name) => [name, false]),
       ['GET /api/v1/namespaces/{:namespace}/configmaps/{:name}', false],
@@ -266,29 +350,94 @@ describe('the trace of a request that admission webhooks see', () => {
   });
 });
 
+describe('the trace of a request whose objects a webhook converts', () => {
+  it('goes on in the webhook', async () => {
+    const running = await start();
+    const { seen, clientConfig, close } = await listen(({ uid, objects = [], desiredAPIVersion }) => ({
+      kind: 'ConversionReview',
+      response: {
+        uid,
+        result: { status: 'Success' },
+        convertedObjects: objects.map((object) => ({ ...object, apiVersion: desiredAPIVersion })),
+      },
+    }));
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+    await running.client.create(CustomResourceDefinition, {
+      metadata: { name: 'foos.demo.dev' },
+      spec: {
+        group: 'demo.dev',
+        scope: 'Namespaced',
+        names: { plural: 'foos', kind: 'Foo' },
+        versions: ['v1', 'v2'].map((name) => ({ name, served: true, storage: name === 'v1', schema })),
+        conversion: { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } },
+      },
+    });
+    const foos = (version: string): string => `/apis/demo.dev/${version}/namespaces/default/foos`;
+    const body = { apiVersion: 'demo.dev/v1', kind: 'Foo', metadata: { name: 'a' } };
+    await expect.poll(() => ask(running, foos('v1'), { method: 'POST', body })).toBe(201);
+    expect(await ask(running, foos('v2'), { headers: { ...traced, baggage: 'a=b' } })).toBe(200);
+    await close();
+    const spans = await spansOf(running);
+    const call = named(spans, 'Call conversion webhook');
+    expect(parentOf(spans, call)?.name).toBe('List');
+    expect(call.attributes).toEqual({
+      'custom-resource-definition': 'foos.demo.dev',
+      'desired-api-version': 'demo.dev/v2',
+      'object-count': 1,
+      UID: seen[0]?.uid,
+    });
+    expect(call.events.map(({ name }) => name)).toEqual(['Request completed']);
+    const post = named(spans, 'HTTP POST');
+    expect(post).toMatchObject({ kind: 'SPAN_KIND_CLIENT', parentSpanId: call.spanId });
+    expect(seen).toMatchObject([{ traceParent: `00-${traceId}-${post.spanId}-01`, baggage: 'a=b' }]);
+  });
+});
+
 interface Review {
   readonly traceParent: string | undefined;
   readonly baggage: string | undefined;
   readonly uid: string;
 }
 
-async function startWebhook(running: ControlPlane) {
+interface Asking {
+  readonly uid: string;
+  readonly objects?: readonly object[];
+  readonly desiredAPIVersion?: string;
+}
+
+/** Starts a webhook that answers each review. */
+async function listen(answerTo: (request: Asking) => object) {
   const nowMs = systemClock.now();
   const issuer = await createIssuer(undefined, { nowMs, lifetimeMs: 60_000 });
   const serving = { commonName: 'hook', hosts: ['127.0.0.1'], usage: 'server', nowMs, lifetimeMs: 60_000 } as const;
-  const client: Review[] = [];
+  const seen: Review[] = [];
   const server = createServer(await issuer.issue(serving), (incoming, answer) => {
     void json(incoming).then((review) => {
-      const { apiVersion, request: asked } = review as { apiVersion: string; request: { uid: string } };
+      const { apiVersion, request: asked } = review as { apiVersion: string; request: Asking };
       const { traceparent, baggage } = incoming.headers as Readonly<Record<string, string | undefined>>;
-      client.push({ traceParent: traceparent, baggage, uid: asked.uid });
-      const response = { uid: asked.uid, allowed: true };
+      seen.push({ traceParent: traceparent, baggage, uid: asked.uid });
       answer.setHeader('content-type', 'application/json');
-      answer.end(JSON.stringify({ apiVersion, kind: 'AdmissionReview', response }));
+      answer.end(JSON.stringify({ apiVersion, ...answerTo(asked) }));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
+  const clientConfig = {
+    url: `https://127.0.0.1:${port}/`,
+    caBundle: Buffer.from(issuer.authority.cert).toString('base64'),
+  };
+  const close = (): Promise<unknown> => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  return { seen, clientConfig, close };
+}
+
+async function startWebhook(running: ControlPlane) {
+  const { seen, clientConfig, close } = await listen(({ uid }) => ({
+    kind: 'AdmissionReview',
+    response: { uid, allowed: true },
+  }));
   await running.client.create(ValidatingWebhookConfiguration, {
     metadata: { name: 'hook' },
     webhooks: [
@@ -296,19 +445,12 @@ async function startWebhook(running: ControlPlane) {
         name: 'hook.example.com',
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
-        clientConfig: {
-          url: `https://127.0.0.1:${port}/`,
-          caBundle: Buffer.from(issuer.authority.cert).toString('base64'),
-        },
+        clientConfig,
         rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
       },
     ],
   });
-  const close = (): Promise<unknown> => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  };
-  return { client, close };
+  return { client: seen, close };
 }
 
 describe('a collector', () => {

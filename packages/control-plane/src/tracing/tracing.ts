@@ -33,9 +33,6 @@ export async function openTracing(
   const tracer = new RequestTracer({ sink: batches, samplingRatePerMillion, clock });
   return {
     tracer,
-    close: async () => {
-      tracer.close();
-      await batches.close();
-    },
+    close: () => batches.close(),
   };
 }

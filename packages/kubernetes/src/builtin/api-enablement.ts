@@ -13,6 +13,27 @@ export type RuntimeConfig = ReadonlyMap<string, string>;
 /** Missing in the facts, because no present Kubernetes has it. Served for old clients that roll deployments back. */
 const historic = 'extensions/v1beta1/deployments';
 
+/**
+ * Versions of Kubernetes that serve nothing by default and that the facts therefore lack. They are not built: kinds such as
+ * PodCertificateRequest and ClusterTrustBundle. Source: controlplane/instance.go (DisabledByDefault), 1.36.
+ */
+const unbuiltVersions = [
+  'admissionregistration.k8s.io/v1alpha1',
+  'authentication.k8s.io/v1alpha1',
+  'authentication.k8s.io/v1beta1',
+  'certificates.k8s.io/v1alpha1',
+  'certificates.k8s.io/v1beta1',
+  'coordination.k8s.io/v1alpha2',
+  'flowcontrol.apiserver.k8s.io/v1beta1',
+  'flowcontrol.apiserver.k8s.io/v1beta2',
+  'flowcontrol.apiserver.k8s.io/v1beta3',
+  'internal.apiserver.k8s.io/v1alpha1',
+  'resource.k8s.io/v1alpha3',
+  'scheduling.k8s.io/v1alpha2',
+  'storage.k8s.io/v1alpha1',
+  'storagemigration.k8s.io/v1beta1',
+] as const;
+
 /** Versions that each general key of --runtime-config turns on or off. The keys apply in this order; later keys win. */
 const patterns: ReadonlyMap<string, RegExp> = new Map([
   ['api/all', /^/],
@@ -91,6 +112,7 @@ function knownApis(): KnownApis {
   };
   for (const [id, facts] of Object.entries(discoveryFacts().resources)) add(id, facts.optIn !== true);
   add(historic, true);
+  for (const version of unbuiltVersions) versions.set(version, versions.get(version) === true);
   return { versions, resources };
 }
 

@@ -21,6 +21,7 @@ export interface AskedCall {
   readonly method: 'range' | 'txn' | 'authenticate';
   readonly request: RangeRequest & TxnRequest;
   readonly token: string | undefined;
+  readonly traceParent: string | undefined;
 }
 
 export interface ScriptedEtcdOptions {
@@ -103,7 +104,9 @@ async function listen(
     (method: AskedCall['method']) =>
     (call: ServerUnaryCall<AskedCall['request'], unknown>, done: sendUnaryData<unknown>) => {
       const [token] = call.metadata.get('token');
-      ask({ member, method, request: call.request, token: token?.toString() }).then(
+      const [traceParent] = call.metadata.get('traceparent');
+      const told = { token: token?.toString(), traceParent: traceParent?.toString() };
+      ask({ member, method, request: call.request, ...told }).then(
         (answer) => done(null, answer),
         (error: Error) => done(error),
       );

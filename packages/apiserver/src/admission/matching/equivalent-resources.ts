@@ -3,7 +3,6 @@
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import {
-  type CallSignal,
   copyInSlices,
   formatApiVersion,
   type GroupVersionKind,
@@ -12,7 +11,9 @@ import {
 } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
+import type { RequestContext } from '../../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import { signalOf } from '../../registry/store/store-parts.ts';
 
 export interface EquivalentResource {
   readonly definition: ResourceDefinition;
@@ -81,26 +82,27 @@ function kindAt(
 export interface Conversion {
   readonly from: ResourceDefinition;
   readonly to: ResourceDefinition;
-  readonly signal?: CallSignal | undefined;
+  /** The request that is admitted. */
+  readonly context: RequestContext;
 }
 
 /** Returns the object as the other resource has it. Rejects with StatusError when a conversion by other code fails. */
 export async function convertBetween(
   object: DeepReadonly<KubernetesObject>,
-  { from, to, signal }: Conversion,
+  { from, to, context }: Conversion,
 ): Promise<KubernetesObject> {
   const source = object as DeepReadonly<UnstructuredObject>;
   if (from.conversion !== undefined) {
-    const [converted] = await from.conversion.convert([source], formatApiVersion(to), signal);
+    const [converted] = await from.conversion.convert([source], formatApiVersion(to), signalOf(context));
     if (converted === undefined) throw internalError(new Error(`${from.kind} was not converted`));
     return converted;
   }
-  return await runInTurns(convertInSlices(source, { from, to }), signal);
+  return await runInTurns(convertInSlices(source, { from, to }), context.signal);
 }
 
 function* convertInSlices(
   source: DeepReadonly<UnstructuredObject>,
-  { from, to }: Conversion,
+  { from, to }: Omit<Conversion, 'context'>,
 ): SlicedWork<KubernetesObject> {
   const copy = (yield* copyInSlices(source)) as UnstructuredObject;
   const stored = yield* storedForm(copy, from);

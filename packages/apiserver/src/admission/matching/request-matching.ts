@@ -138,7 +138,7 @@ export class RequestMatching {
   ): Promise<DeepReadonly<KubernetesObject> | undefined> {
     const from = this.equivalents.definitionOf(attributes.resource);
     if (object === undefined || from === undefined || to === undefined) return object;
-    return convertBetween(object, { from, to, signal: attributes.context.signal });
+    return convertBetween(object, { from, to, context: attributes.context });
   }
 }
 

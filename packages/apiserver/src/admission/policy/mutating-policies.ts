@@ -222,8 +222,8 @@ class MutationRun {
     if (attributes.object === undefined) return;
     const to = requests.equivalents.definitionOf(attributes.resource);
     const isConverted = !sameKind(kind, attributes.kind) && from !== undefined && to !== undefined;
-    const { signal } = attributes.context;
-    replaceMembers(attributes.object, isConverted ? await convertBetween(object, { from, to, signal }) : object);
+    const { context } = attributes;
+    replaceMembers(attributes.object, isConverted ? await convertBetween(object, { from, to, context }) : object);
   }
 }
 

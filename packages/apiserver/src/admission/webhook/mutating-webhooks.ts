@@ -116,7 +116,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     const { attributes, kind } = invocation;
     const to = this.#ports.equivalents.definitionOf(attributes.resource);
     if (sameKind(kind, attributes.kind) || definition === undefined || to === undefined) return changed;
-    return convertBetween(changed, { from: definition, to, signal: attributes.context.signal });
+    return convertBetween(changed, { from: definition, to, context: attributes.context });
   }
 }
 

@@ -3,6 +3,7 @@ import { silentLogger, systemClock } from '@kapstan/api';
 import { nextTurn } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { longestTurnMs } from '../../testing/longest-turn.ts';
 import { type IssuerKey, issuerKey, signedToken, TestIssuer } from '../../testing/token-issuer.ts';
 import type { AuthenticationConfiguration, JwtConfiguration } from './authentication-configuration.ts';
 import { JwtAuthenticators, type JwtAuthenticatorsOptions } from './jwt-authenticators.ts';
@@ -69,6 +70,26 @@ const ours: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['raw: bad header', 'oidc: verify token: oidc: malformed jwt: the header is no JSON object'],
   ['raw: no header', 'oidc: verify token: oidc: malformed jwt: the header is no JSON object'],
 ]);
+
+it.each([
+  ['compiles', "claims.c == 'x", undefined],
+  ['refuses', "unknown.name == 'x", /undeclared reference to 'unknown'/],
+])('%s 9,000 rules of one issuer in short turns', { timeout: 60_000 }, async (_what, expression, error) => {
+  const claimValidationRules = Array.from({ length: 9_000 }, (_, index) => ({ expression: `${expression}${index}'` }));
+  const username = { claim: 'sub', prefix: '' };
+  const issuer = { url: 'https://127.0.0.1:1', audiences: ['a'] };
+  const authenticators = await opened({});
+  let refusal: unknown;
+  const longest = await longestTurnMs(async () => {
+    const jwt = [{ issuer, claimMappings: { username }, claimValidationRules }];
+    await authenticators.replace({ jwt }, 1).catch((reason: Error) => {
+      refusal = reason.message;
+    });
+  });
+  // Nobody answers for the issuer, so the rules without a fault are refused for that alone.
+  expect(refusal).toMatch(error ?? /is not healthy/);
+  expect(longest).toBeLessThan(50);
+});
 
 describe('tokens that kube-apiserver was shown', () => {
   let issuer: TestIssuer;

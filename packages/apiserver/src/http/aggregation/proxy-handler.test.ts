@@ -151,7 +151,6 @@ describe('a request for a group version of another API server', () => {
       expect(span).toMatchObject({ kind: 'client', attributes: { 'http.response.status_code': 200 } });
       return span;
     });
-    tracer.close();
     const { spanId = '' } = sent?.context ?? {};
     expect(received()).toMatchObject({
       traceparent: [`00-0af7651916cd43dd8448eb211c80319c-${spanId}-01`],

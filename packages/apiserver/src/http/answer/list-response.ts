@@ -59,7 +59,7 @@ export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<
   const shape = shapeOf(exchange, answer);
   exchange.setHeader('Content-Type', form.format.mediaType);
   if (exchange.audit?.keepsResponse) recordList(exchange.audit, shape, list);
-  const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock });
+  const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock, mediaType: form.format.mediaType });
   try {
     if (form.format.name === 'protobuf') return await sendProtobufList(writer, answer);
     const { head, tail, separator, item } =

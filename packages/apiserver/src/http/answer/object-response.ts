@@ -27,11 +27,12 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
   exchange.span?.addEvent('About to write a response');
   if (form.target !== undefined || form.isPretty || form.format.name !== 'json') {
     sendObject(exchange, stored.object, answer);
+    exchange.span?.addEvent('Writing http response done');
     return;
   }
   exchange.setHeader('Content-Type', form.format.mediaType);
   if (exchange.audit?.keepsResponse) exchange.audit.respondJson(objectJson(stored));
-  const writer = new BodyWriter(exchange, answer);
+  const writer = new BodyWriter(exchange, { ...answer, mediaType: form.format.mediaType });
   writer.push(jsonLine(objectJson(stored)));
   writer.finish();
   exchange.span?.addEvent('Writing http response done');
@@ -50,7 +51,7 @@ export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesOb
   const { form } = answer;
   exchange.audit?.respond(value);
   exchange.setHeader('Content-Type', form.format.mediaType);
-  const writer = new BodyWriter(exchange, answer);
+  const writer = new BodyWriter(exchange, { ...answer, mediaType: form.format.mediaType });
   const { types } = answer.definition.schema;
   writer.push(encodeValue(form.format, value, { isPretty: form.isPretty, types }));
   writer.finish();

@@ -4,6 +4,8 @@
 import { createGzip } from 'node:zlib';
 import type { Clock } from '@kapstan/api';
 import { TurnSlice } from '@kapstan/api/internal';
+import type { Span } from '../../tracing/span.ts';
+import { sendTraced, startSerializing } from './encoding-trace.ts';
 import type { Exchange } from './exchange.ts';
 import { type ResponseStream, unlessFailed } from './response-stream.ts';
 
@@ -19,6 +21,13 @@ interface BodySink {
   end(): void;
 }
 
+export interface BodyAnswer {
+  readonly status: number;
+  readonly clock: Clock;
+  /** Named in the span of the encoding. Absent = there is none: nothing is encoded. */
+  readonly mediaType?: string;
+}
+
 export class BodyWriter {
   readonly #exchange: Exchange;
   readonly #status: number;
@@ -29,10 +38,13 @@ export class BodyWriter {
   readonly #free: Buffer[] = [];
   #sink: BodySink | undefined;
   #stream: ResponseStream | undefined;
+  readonly #span: Span | undefined;
+  #written = 0;
 
-  constructor(exchange: Exchange, answer: { readonly status: number; readonly clock: Clock }) {
+  constructor(exchange: Exchange, answer: BodyAnswer) {
     this.#exchange = exchange;
     this.#status = answer.status;
+    this.#span = answer.mediaType === undefined ? undefined : startSerializing(exchange, answer.mediaType);
     this.#slice = new TurnSlice({ clock: answer.clock, itemsPerLook: 1 });
   }
 
@@ -59,20 +71,25 @@ export class BodyWriter {
     if (this.#sink === undefined && this.#size <= streamThresholdBytes) {
       const [first] = this.#parts;
       const body = this.#parts.length === 1 && first !== undefined ? first : Buffer.concat(this.#parts);
-      this.#exchange.send(this.#status, body);
+      sendTraced(this.#exchange, this.#status, { body, span: this.#span });
       return;
     }
     this.#flush();
     this.#sink?.end();
+    this.#span?.addEvent('Write call succeeded', { size: this.#written });
+    this.#span?.end();
   }
 
   /** Cuts the answer after a failure in the middle, so that the peer does not take the part it has for the whole. */
   abort(): void {
     this.#stream?.abort();
+    this.#span?.end();
   }
 
   #flush(): void {
+    if (this.#sink === undefined) this.#span?.addEvent('About to start writing response', { size: this.#size });
     this.#sink ??= this.#open();
+    this.#written += this.#size;
     if (this.#size > 0) this.#writeParts(this.#sink);
     this.#parts = [];
     this.#size = 0;

@@ -4,6 +4,7 @@ import { isStatusError, type Status } from '@kapstan/api';
 import type { StatusDetails } from '@kapstan/api/errors';
 import { messageOf } from '@kapstan/api/internal';
 import { encodeValue, hasProtobufForm, jsonFormat } from '../../codec/wire-format.ts';
+import { sendTraced, startSerializing } from './encoding-trace.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
 
@@ -46,7 +47,9 @@ export function sendValue(exchange: Exchange, code: number, value: unknown): voi
   const isKnown = form !== undefined && (form.format.name !== 'protobuf' || hasProtobufForm(value));
   const format = isKnown ? form.format : jsonFormat;
   exchange.setHeader('Content-Type', format.mediaType);
-  exchange.send(code, encodeValue(format, value, { isPretty: form?.isPretty !== false }));
+  const span = startSerializing(exchange, format.mediaType);
+  const body = encodeValue(format, value, { isPretty: form?.isPretty !== false });
+  sendTraced(exchange, code, { body, span });
 }
 
 /** Answers with a value in JSON, whatever Accept says. */

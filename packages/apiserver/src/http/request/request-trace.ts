@@ -4,27 +4,24 @@ import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { namespacesSegment } from '../../registry/meta/names.ts';
 import type { RequestTracer } from '../../tracing/request-tracer.ts';
 import type { Span, SpanAttributes, SpanValue } from '../../tracing/span.ts';
+import { encodingAttributes, protocolOf } from '../exchange/encoding-trace.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { RequestInfo, ResourceRequest } from '../exchange/request-info.ts';
 import { scopeOf, verbOf } from '../exchange/request-labels.ts';
 
-interface TracedExchange {
+export interface TracedExchange {
   readonly exchange: Exchange;
   readonly info: RequestInfo;
   readonly user: UserInfo;
+  /** When the request arrived, on the monotonic clock. */
+  readonly arrivedMs: number;
 }
 
 /** Steps on the way of a request to its handler. */
 export type FilterName = 'audit' | 'constrainedimpersonation' | 'priorityandfairness' | 'authorization';
 
-interface OpenTrace {
-  readonly request: Span;
-  /** Parts of filters, the outermost first. */
-  readonly filters: Span[];
-}
-
-/** Only traced requests have an entry. */
-const traces = new WeakMap<Exchange, OpenTrace>();
+/** Parts of filters of requests that are traced, the outermost first. */
+const filters = new WeakMap<Exchange, Span[]>();
 
 /** For members of these groups the header traceparent decides what is traced. */
 const trustedGroups = new Set(['system:masters', 'system:monitoring']);
@@ -32,26 +29,26 @@ const trustedGroups = new Set(['system:masters', 'system:monitoring']);
 const maxUserAgentLength = 1024;
 
 /** Starts the span of the exchange, which ends with it. Does nothing for a request that is not traced. */
-export function beginTrace(tracer: RequestTracer, { exchange, info, user }: TracedExchange): void {
-  const { auditId } = exchange;
-  const span = tracer.start({
-    auditId,
+export function beginTrace(tracer: RequestTracer, { exchange, info, user, arrivedMs }: TracedExchange): void {
+  const spans = tracer.start({
     name: nameOf(exchange, info),
     isTrusted: user.groups.some((group) => trustedGroups.has(group)),
     traceParent: exchange.header('traceparent'),
     traceState: exchange.header('tracestate'),
+    arrivedMs,
     attributes: () => requestAttributes(exchange),
   });
-  if (span === undefined) return;
-  exchange.span = span;
-  const open: OpenTrace = { request: span, filters: [] };
-  traces.set(exchange, open);
+  if (spans === undefined) return;
+  const { request, authentication } = spans;
+  exchange.span = request;
+  const open: Span[] = [];
+  filters.set(exchange, open);
   exchange.onClose(() => {
-    tracer.forget(auditId, span);
-    for (const filter of open.filters.reverse()) filter.end();
-    span.addAttributes(answerAttributes(exchange));
-    if (exchange.status >= 500) span.fail();
-    span.end();
+    for (const filter of open.reverse()) filter.end();
+    request.addAttributes(answerAttributes(exchange));
+    if (exchange.status >= 500) request.fail();
+    request.end();
+    authentication.end();
   });
 }
 
@@ -59,37 +56,66 @@ export function beginTrace(tracer: RequestTracer, { exchange, info, user }: Trac
  * Begins the span of a filter, which contains all later steps and ends with the exchange. Call it for traced requests.
  * The names come from filterlatency.go and server/config.go.
  */
-export function enterFilter(tracer: RequestTracer, exchange: Exchange, name: FilterName): void {
-  const open = traces.get(exchange);
+export function enterFilter(exchange: Exchange, name: FilterName): void {
+  const open = filters.get(exchange);
   if (open === undefined || exchange.span === undefined) return;
   const part = exchange.span.startPart(name, {});
-  open.filters.push(part);
+  open.push(part);
   exchange.span = part;
-  tracer.follow(exchange.auditId, { request: open.request, now: part });
 }
 
 /** Runs the handler of a resource within its own span. */
 export async function traceResource(
-  tracer: RequestTracer,
   { exchange, info, span }: { readonly exchange: Exchange; readonly info: ResourceRequest; readonly span: Span },
   handle: () => Promise<void> | void,
 ): Promise<void> {
   const name = spanNames.get(info.verb);
   if (name === undefined) return handle();
-  const request = traces.get(exchange)?.request ?? span;
   const part = span.startPart(name, resourceAttributes(exchange, info));
   exchange.span = part;
-  tracer.follow(exchange.auditId, { request, now: part });
   try {
     await handle();
   } finally {
     exchange.span = span;
-    tracer.follow(exchange.auditId, { request, now: span });
     part.end();
   }
 }
 
-/** Watches and connections have no such span. */
+/** The spans of a watch until its initial events are sent, and of its stream. */
+export interface WatchSpans {
+  /** Records that the initial events of a streamed list are written. */
+  initialEventsSent(): void;
+  /** Begins the stream's part: what was asked of the store is over. */
+  open(mediaType: string): void;
+  end(): void;
+}
+
+/** Starts the spans of a watch, which become the place of its calls. Undefined = the request is not traced. */
+export function traceWatch(exchange: Exchange, info: ResourceRequest, isList: boolean): WatchSpans | undefined {
+  const { span } = exchange;
+  if (span === undefined) return undefined;
+  const list = isList ? span.startPart('WatchList', resourceAttributes(exchange, info)) : undefined;
+  if (list !== undefined) exchange.span = list;
+  let stream: Span | undefined;
+  const end = (): void => {
+    stream?.end();
+    list?.end();
+    exchange.span = span;
+  };
+  return {
+    open: (mediaType) => {
+      stream = (list ?? span).startPart('WatchServer.HandleHTTP', encodingAttributes(exchange, mediaType));
+      stream.addEvent('About to start writing response');
+    },
+    initialEventsSent: () => {
+      stream?.addEvent('Writing initial events done');
+      end();
+    },
+    end,
+  };
+}
+
+/** Watches and connections have no such span: see {@link traceWatch}. */
 const spanNames: ReadonlyMap<string, string> = new Map([
   ['get', 'Get'],
   ['list', 'List'],
@@ -167,10 +193,6 @@ function resourceAttributes(exchange: Exchange, info: ResourceRequest): SpanAttr
     'user-agent': (exchange.header('user-agent') ?? '').slice(0, maxUserAgentLength),
     verb: verbOf(exchange, info),
   };
-}
-
-function protocolOf(exchange: Exchange): string {
-  return exchange.header(':authority') === undefined ? 'HTTP/1.1' : 'HTTP/2.0';
 }
 
 function clientOf(exchange: Exchange): string {

@@ -8,6 +8,7 @@ import { parseListOptions, watchRequestOf } from '../exchange/list-options.ts';
 import { negotiateStreamOutput, type OutputForm } from '../exchange/negotiation.ts';
 import { selectedScopeOf } from '../exchange/request-labels.ts';
 import { outputRequestOf } from '../exchange/status-response.ts';
+import { traceWatch } from '../request/request-trace.ts';
 import { WatchFrames } from '../watch/watch-frames.ts';
 import { observeInitialTime } from '../watch/watch-registry.ts';
 import { WatchResponse } from '../watch/watch-response.ts';
@@ -26,6 +27,8 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   if (!definition.verbs.includes('watch')) throw methodNotSupported(definition, 'watch');
   const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
   const timeoutMs = watchTimeoutMs(call, options.timeoutSeconds);
+  const sendsInitialEvents = options.sendInitialEvents === true;
+  const spans = traceWatch(exchange, call.info, sendsInitialEvents && options.allowWatchBookmarks);
   const counts = ports.watches.countsOf(definition);
   const startMs = ports.clock.monotonicNow();
   let over: () => void = () => undefined;
@@ -45,6 +48,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     sizes: counts.sizes,
     onInitialEventsSent: () => {
       call.place.leave();
+      spans?.initialEventsSent();
       const scope = selectedScopeOf(call.info, options.select.fieldSelector);
       observeInitialTime(counts, scope, ports.clock.monotonicNow() - startMs);
     },
@@ -56,7 +60,6 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     },
     onEnd: () => over(),
   });
-  const sendsInitialEvents = options.sendInitialEvents === true;
   const request = watchRequestOf(options, ports.clock.monotonicNow() + timeoutMs);
   // The server needs the bookmark that ends the initial events even if the client wants none.
   const asked = { ...request, marksInitialEventsEnd: sendsInitialEvents };
@@ -70,6 +73,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     // A client that has the head may write at once, and must get that write as a change.
     if (!isOver) await Promise.race([watch.begun, limit.reached]);
     exchange.setHeader('Content-Type', streamMediaType(form));
+    spans?.open(streamMediaType(form));
     const stream = exchange.isUpgrade ? openWebSocket(exchange, contentOf(form)) : exchange.open(200);
     if (stream === undefined) return;
     response.open(stream);
@@ -82,6 +86,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   } finally {
     limit.lift();
     watch.close();
+    spans?.end();
   }
 }
 

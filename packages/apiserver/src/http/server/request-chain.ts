@@ -24,9 +24,15 @@ import { RequestAccess, sendInternalError } from '../request/request-access.ts';
 import { endAudit, RequestAudit } from '../request/request-audit.ts';
 import { requestTimeoutMs } from '../request/request-deadline.ts';
 import type { RequestLimit, RequestPlace } from '../request/request-limit.ts';
-import { beginTrace, enterFilter, type FilterName, traceResource } from '../request/request-trace.ts';
+import {
+  beginTrace,
+  enterFilter,
+  type FilterName,
+  type TracedExchange,
+  traceResource,
+} from '../request/request-trace.ts';
 import { YamlBodies } from '../request/yaml-bodies.ts';
-import type { HandlerPorts, ResourceCall } from '../resource/resource-call.ts';
+import type { HandlerPorts, ResourceCall, ResourceHandler } from '../resource/resource-call.ts';
 import { routeResource } from '../resource/resource-router.ts';
 import type { Route } from '../resource/route.ts';
 import { TunnelRegistry } from '../tunnel/tunnel-registry.ts';
@@ -162,7 +168,7 @@ export class RequestChain {
     const authenticatedMs = this.#clock.monotonicNow();
     // Refusals carry these warnings too. A resource adds its own.
     if (exchange.earlyWarnings.length > 0) exchange.setHeader('Warning', earlyWarnings(exchange).headers());
-    this.#trace(exchange, info, requester);
+    this.#trace({ exchange, info, user: requester, arrivedMs: startMs });
     this.#enterFilter(exchange, 'audit');
     if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, requester))) {
       return sendInternalError(exchange, 'failed to store audit event');
@@ -198,16 +204,15 @@ export class RequestChain {
   }
 
   /** Begins the trace of a request whose user is known, if requests are traced. */
-  #trace(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): void {
+  #trace({ user, ...request }: Omit<TracedExchange, 'user'> & { readonly user: UserInfo | undefined }): void {
     const { tracer } = this.#options;
-    if (tracer !== undefined && user !== undefined) beginTrace(tracer, { exchange, info, user });
+    if (tracer !== undefined && user !== undefined) beginTrace(tracer, { ...request, user });
   }
 
   /** Does nothing for a request that is not traced. */
   #enterFilter(exchange: Exchange, name: FilterName): void {
-    const { tracer, flowControl } = this.#options;
-    if (tracer === undefined || exchange.span === undefined) return;
-    if (name !== 'priorityandfairness' || flowControl !== undefined) enterFilter(tracer, exchange, name);
+    if (exchange.span === undefined) return;
+    if (name !== 'priorityandfairness' || this.#options.flowControl !== undefined) enterFilter(exchange, name);
   }
 
   async #dispatch({ exchange, info, user, place }: AdmittedRequest): Promise<void> {
@@ -240,9 +245,17 @@ export class RequestChain {
       if (headers.length > 0) exchange.setHeader('Warning', headers);
     });
     const { span } = exchange;
-    const { tracer } = this.#options;
-    if (span === undefined || tracer === undefined) await route.handler(call);
-    else await traceResource(tracer, { exchange, info, span }, () => route.handler(call));
+    if (span === undefined) await route.handler(call);
+    else await traceResource({ exchange, info, span }, () => this.#answer(call, route.handler));
+  }
+
+  /** Runs a handler and answers its error within its span. */
+  async #answer(call: ResourceCall, handler: ResourceHandler): Promise<void> {
+    try {
+      await handler(call);
+    } catch (error) {
+      this.#answerError(call.exchange, error);
+    }
   }
 
   #proxyPorts(registrations: ApiRegistrations): ProxyPorts {

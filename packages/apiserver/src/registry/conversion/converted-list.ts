@@ -2,7 +2,7 @@
 // below is read page by page until the requested page is full. Part of converted-storage.ts.
 
 import type { UnstructuredObject } from '@kapstan/api';
-import { type CallSignal, parseRevision, TurnSlice } from '@kapstan/api/internal';
+import { parseRevision, TurnSlice } from '@kapstan/api/internal';
 import {
   encodeContinue,
   keyAfter,
@@ -24,10 +24,10 @@ type ListOptions = StorageListOptions<UnstructuredObject>;
 type ObjectList = StoredList<UnstructuredObject>;
 
 export async function listConverted(parts: ConvertedListParts, key: string, options: ListOptions): Promise<ObjectList> {
-  const { predicate, signal } = options;
+  const { predicate } = options;
   if (selectsByMetadata(predicate)) {
     const list = await parts.base.getList(key, options);
-    return { ...list, items: await parts.objects.all(list.items, signal) };
+    return { ...list, items: await parts.objects.all(list.items, options) };
   }
   if (predicate.limit === 0 || !options.recursive) return listSelected(parts, key, options);
   return pageSelected(parts, key, options);
@@ -70,20 +70,23 @@ function pageEnd({ resourceVersion }: ObjectList, key: string, lastKey: string):
 }
 
 /** Returns the options of a further page. They name no version, because the token contains it. */
-function nextPage({ predicate, recursive, signal }: ListOptions, token: string): ListOptions {
+function nextPage(
+  { predicate, resourceVersion: _v, resourceVersionMatch: _m, ...rest }: ListOptions,
+  token: string,
+): ListOptions {
   const page = { ...withoutSelectors(predicate), limit: maxBatchObjects, continue: token };
-  return { predicate: page, recursive, signal };
+  return { ...rest, predicate: page };
 }
 
 async function selected(
   { objects }: ConvertedListParts,
   items: readonly Stored<UnstructuredObject>[],
-  { predicate, signal }: { readonly predicate: ListOptions['predicate']; readonly signal?: CallSignal | undefined },
+  options: ListOptions,
 ): Promise<readonly Stored<UnstructuredObject>[]> {
   const slice = new TurnSlice();
   const found: Stored<UnstructuredObject>[] = [];
-  for (const stored of await objects.all(items, signal)) {
-    if (stored.view((object) => matches(predicate, object))) found.push(stored);
+  for (const stored of await objects.all(items, options)) {
+    if (stored.view((object) => matches(options.predicate, object))) found.push(stored);
     if (slice.endsHere()) await slice.nextTurn();
   }
   return found;

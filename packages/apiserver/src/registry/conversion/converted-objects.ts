@@ -10,7 +10,7 @@ import {
   TurnSlice,
 } from '@kapstan/api/internal';
 import { jsonEncoding, largeObjectBytes, runInTurns, Stored } from '@kapstan/storage';
-import type { ObjectConversion } from '../definition/object-conversion.ts';
+import type { ConversionContext, ObjectConversion } from '../definition/object-conversion.ts';
 
 type StoredObject = Stored<UnstructuredObject>;
 
@@ -59,21 +59,22 @@ export class ConvertedObjects {
   }
 
   /** Converts again even known objects, for answers that must not be older than the conversion itself. */
-  async fresh(stored: StoredObject, signal?: CallSignal): Promise<StoredObject> {
+  async fresh(stored: StoredObject, context: ConversionContext = {}): Promise<StoredObject> {
     if (await stored.restore()) onNextTurn(() => stored.release());
     if (stored.view((object) => object.apiVersion) === this.#apiVersion) return stored;
-    const [converted] = await this.#convert([stored], signal);
+    const [converted] = await this.#convert([stored], context);
     return converted as StoredObject;
   }
 
   /** Converts the objects that are not known, in calls of limited size, one after the other. */
-  async all(storeds: readonly StoredObject[], signal?: CallSignal): Promise<readonly StoredObject[]> {
+  async all(storeds: readonly StoredObject[], context: ConversionContext = {}): Promise<readonly StoredObject[]> {
+    const { signal } = context;
     await this.#lookAt(storeds, signal);
     const unknown = storeds.filter((stored) => this.known(stored) === undefined && !this.#underWay.has(stored));
     const waiting = storeds.flatMap((stored) => this.#underWay.get(stored) ?? []);
     for (const batch of batchesOf(unknown)) {
       signal?.throwIfAborted();
-      await this.#together(batch, signal);
+      await this.#together(batch, context);
     }
     if (waiting.length > 0) await Promise.all(waiting);
     return storeds.map((stored) => this.#known.get(stored) as StoredObject);
@@ -93,8 +94,8 @@ export class ConvertedObjects {
   }
 
   /** Concurrent requests for one of these objects get the same answer. */
-  async #together(batch: readonly StoredObject[], signal: CallSignal | undefined): Promise<void> {
-    const converting = this.#convert(batch, signal);
+  async #together(batch: readonly StoredObject[], context: ConversionContext): Promise<void> {
+    const converting = this.#convert(batch, context);
     for (const [index, stored] of batch.entries()) {
       const one = converting.then((converted) => converted[index] as StoredObject);
       this.#underWay.set(stored, one);
@@ -109,7 +110,7 @@ export class ConvertedObjects {
     }
   }
 
-  async #convert(batch: readonly StoredObject[], signal: CallSignal | undefined): Promise<readonly StoredObject[]> {
+  async #convert(batch: readonly StoredObject[], context: ConversionContext): Promise<readonly StoredObject[]> {
     const slice = new TurnSlice();
     const objects: StoredObject['object'][] = [];
     for (const stored of batch) {
@@ -117,7 +118,7 @@ export class ConvertedObjects {
       objects.push(isLarge ? await parsed(stored) : stored.view((object) => object));
       if (slice.endsHere()) await slice.nextTurn();
     }
-    const converted = await this.#conversion.convert(objects, this.#apiVersion, signal);
+    const converted = await this.#conversion.convert(objects, this.#apiVersion, context);
     slice.begin();
     const results: StoredObject[] = [];
     for (const [index, stored] of batch.entries()) {

@@ -2,11 +2,9 @@
 // waits for a conversion; only a reader of this version does. Made by resource-stack.ts. Source:
 // apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0026.
 import type { Revision, UnstructuredObject } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
 import type {
   GuaranteedUpdateOptions,
   Storage,
-  StorageCallOptions,
   StorageCreateOptions,
   StorageDeleteOptions,
   StorageGetOptions,
@@ -20,7 +18,7 @@ import type {
   TryUpdate,
   UnreadableDeleteOptions,
 } from '@kapstan/storage';
-import type { ObjectConversion } from '../definition/object-conversion.ts';
+import type { ConversionContext, ObjectConversion } from '../definition/object-conversion.ts';
 import { listConverted } from './converted-list.ts';
 import { ConvertedObjects } from './converted-objects.ts';
 import { ConvertedWatch } from './converted-watch.ts';
@@ -54,8 +52,8 @@ export class ConvertedStorage implements Storage<UnstructuredObject> {
   }
 
   async create(key: string, object: UnstructuredObject, options?: StorageCreateOptions): Promise<StoredObject> {
-    const stored = await this.#base.create(key, await this.#one(object, this.#stored, options?.signal), options);
-    return this.#objects.fresh(stored, options?.signal);
+    const stored = await this.#base.create(key, await this.#one(object, this.#stored, options), options);
+    return this.#objects.fresh(stored, options);
   }
 
   async get(key: string, options: StorageGetOptions<UnstructuredObject> = {}): Promise<StoredObject | undefined> {
@@ -63,8 +61,8 @@ export class ConvertedStorage implements Storage<UnstructuredObject> {
     const { known: _converted, ...rest } = options;
     const stored = await this.#base.get(key, rest);
     if (stored === undefined) return undefined;
-    if ((options.resourceVersion ?? '') === '') return this.#objects.fresh(stored, options.signal);
-    return this.#objects.known(stored) ?? (await this.#objects.all([stored], options.signal))[0];
+    if ((options.resourceVersion ?? '') === '') return this.#objects.fresh(stored, options);
+    return this.#objects.known(stored) ?? (await this.#objects.all([stored], options))[0];
   }
 
   getList(key: string, options: StorageListOptions<UnstructuredObject>): Promise<StoredList<UnstructuredObject>> {
@@ -75,10 +73,9 @@ export class ConvertedStorage implements Storage<UnstructuredObject> {
     const { validateDeletion, cachedExisting: _converted, ...rest } = options;
     const validate =
       validateDeletion &&
-      (async (object: StoredObject['object']) =>
-        validateDeletion(await this.#one(object, this.#served, options.signal)));
+      (async (object: StoredObject['object']) => validateDeletion(await this.#one(object, this.#served, options)));
     const stored = await this.#base.delete(key, { ...rest, ...(validate && { validateDeletion: validate }) });
-    return this.#objects.fresh(stored, options.signal);
+    return this.#objects.fresh(stored, options);
   }
 
   deleteUnreadable(key: string, options?: UnreadableDeleteOptions): Promise<Revision> {
@@ -91,13 +88,12 @@ export class ConvertedStorage implements Storage<UnstructuredObject> {
     options: GuaranteedUpdateOptions<UnstructuredObject> = {},
   ): Promise<StoredObject> {
     const { cachedExisting: _converted, ...rest } = options;
-    const { signal } = options;
     const converting: TryUpdate<UnstructuredObject> = async (existing, meta) => {
-      const served = existing && (await this.#one(existing, this.#served, signal));
+      const served = existing && (await this.#one(existing, this.#served, options));
       const result = await tryUpdate(served, meta);
-      return { ...result, object: await this.#one(result.object, this.#stored, signal) };
+      return { ...result, object: await this.#one(result.object, this.#stored, options) };
     };
-    return this.#objects.fresh(await this.#base.guaranteedUpdate(key, converting, rest), signal);
+    return this.#objects.fresh(await this.#base.guaranteedUpdate(key, converting, rest), options);
   }
 
   watch(
@@ -142,10 +138,10 @@ export class ConvertedStorage implements Storage<UnstructuredObject> {
   async #one(
     object: StoredObject['object'],
     apiVersion: string,
-    signal: StorageCallOptions['signal'] | CallSignal,
+    context: ConversionContext | undefined,
   ): Promise<UnstructuredObject> {
     if (object.apiVersion === apiVersion) return object as UnstructuredObject;
-    const [converted] = await this.#conversion.convert([object], apiVersion, signal);
+    const [converted] = await this.#conversion.convert([object], apiVersion, context);
     return converted as UnstructuredObject;
   }
 }

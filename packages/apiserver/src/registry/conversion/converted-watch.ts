@@ -126,7 +126,7 @@ export class ConvertedWatch implements StorageWatch {
     try {
       while (this.#queue.length > 0) {
         const batch = this.#queue.splice(0, batchSize);
-        await this.#objects.all(batch.flatMap(statesOf), this.#stop.signal);
+        await this.#objects.all(batch.flatMap(statesOf), this.#stop);
         for (const event of batch) this.#deliver(event);
         this.#tellRoom();
       }

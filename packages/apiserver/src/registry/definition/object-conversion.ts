@@ -1,7 +1,10 @@
 // ObjectConversion: the port that converts objects between versions of their kind by external code. apiextensions
 // implements it with webhooks and functions; registry/conversion and fieldmanager call it.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
+import type { StorageCallOptions } from '@kapstan/storage';
+
+/** The request for which objects are converted. */
+export type ConversionContext = Pick<StorageCallOptions, 'signal' | 'span' | 'baggage'>;
 
 export interface ObjectConversion {
   /**
@@ -12,6 +15,6 @@ export interface ObjectConversion {
   convert(
     objects: readonly DeepReadonly<UnstructuredObject>[],
     apiVersion: string,
-    signal?: CallSignal,
+    context?: ConversionContext,
   ): Promise<readonly UnstructuredObject[]>;
 }

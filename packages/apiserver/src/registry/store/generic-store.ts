@@ -168,6 +168,8 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
       marksInitialEventsEnd,
       sendInitialEvents,
       deadlineMs,
+      auditId: context.auditId,
+      span: context.span?.recorded,
     };
     try {
       const watch = this.#parts.storage.watch(key, options, new AnsweringSink(sink, this.#parts, this.#decorator));

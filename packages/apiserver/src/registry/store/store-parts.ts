@@ -49,9 +49,9 @@ export function storageFor<T extends KubernetesObject>(parts: StoreParts<T>, con
   return context.dryRun ? parts.dryRunStorage : parts.storage;
 }
 
-/** Returns the call options that pass a request's signal and id to storage. */
-export function signalOf({ signal, auditId }: RequestContext): StorageCallOptions {
-  return { signal, auditId };
+/** Returns the call options that pass a request's signal, id and trace to storage. */
+export function signalOf({ signal, auditId, span, baggage }: RequestContext): StorageCallOptions {
+  return { signal, auditId, span: span?.recorded, baggage };
 }
 
 /** Returns the answer to a failed storage call: StatusErrors pass, StorageErrors are translated. */

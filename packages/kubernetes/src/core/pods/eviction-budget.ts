@@ -34,8 +34,8 @@ export async function useBudget(
   if (store === undefined) return undefined;
   // A user who may evict pods is often not allowed to write budgets. The server therefore writes them itself, even
   // before admission.
-  const { namespace, dryRun, signal, auditId, nextTurn } = context;
-  const own = { ...serverContext(namespace), dryRun, signal, auditId, nextTurn };
+  const { namespace, dryRun, signal, auditId, span, nextTurn } = context;
+  const own = { ...serverContext(namespace), dryRun, signal, auditId, span, nextTurn };
   const budgets = (await store.list(own, {})).items.map((item) => item.object).filter((budget) => covers(budget, pod));
   const [budget, ...more] = budgets;
   if (budget === undefined) return undefined;

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
@@ -146,6 +146,22 @@ it('hold what is needed and nothing else', async () => {
     const isTest = (file: string): boolean => !file.startsWith('template/') && file.includes('.test.');
     expect(files.filter((file) => !mayHold.test(file) || isTest(file) || file.endsWith('.tsbuildinfo'))).toEqual([]);
   }
+});
+
+it('hold the files that their code names by its own place, such as those of threads', async () => {
+  const ownPlace = /new URL\(\s*'(\.[^']*\.\w+)',\s*import\.meta\.url/g;
+  let count = 0;
+  for (const [name, files] of packed) {
+    for (const file of files.filter((path) => /^dist\/(?!bundled).*\.js$/.test(path))) {
+      const code = await readFile(join(root, 'packages', name, file), 'utf8');
+      for (const [, path = ''] of code.matchAll(ownPlace)) {
+        const named = posix.join(posix.dirname(file), path);
+        expect(files, `${name}/${file} names ${path}`).toContain(named);
+        count++;
+      }
+    }
+  }
+  expect(count).toBeGreaterThan(5);
 });
 
 it('carry the descriptions that the build took from declarations', (ctx) => {

@@ -26,7 +26,7 @@ const maxHeap = 512;
 /** Run from sources, the thread needs a Node that reads TypeScript: 22.18, or an older one with test/source-threads.mjs. */
 const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('../../schema/yaml-thread.ts', import.meta.url)
-  : new URL('../schema/yaml-thread.js', import.meta.url);
+  : new URL('../../schema/yaml-thread.js', import.meta.url);
 
 export class YamlBodies {
   readonly #thread: JobThread<string, YamlAnswer>;

@@ -70,6 +70,7 @@ export {
   jsonSyntaxFault,
   type MemberList,
   maxJsonDepth,
+  noJsonLimits,
   parseJsonInSlices,
   readJsonInSlices,
   readJsonSlowly,

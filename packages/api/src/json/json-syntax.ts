@@ -15,12 +15,9 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** The text may be JSON, but has more values than the reader takes. */
-export class JsonLimitError extends JsonSyntaxError {
-  constructor(message: string) {
-    super(message);
-    this.name = 'JsonLimitError';
-  }
+/** A value has more parts, or its JSON more bytes, than was allowed. It may be valid otherwise. */
+export class JsonLimitError extends Error {
+  override readonly name = 'JsonLimitError';
 }
 
 /** How much one text may hold. */
@@ -31,7 +28,8 @@ export interface JsonLimits {
   readonly maxMembers: number;
 }
 
-const noLimits: JsonLimits = { maxValues: Number.POSITIVE_INFINITY, maxMembers: Number.POSITIVE_INFINITY };
+/** Limits that nothing exceeds. */
+export const noJsonLimits: JsonLimits = { maxValues: Number.POSITIVE_INFINITY, maxMembers: Number.POSITIVE_INFINITY };
 
 /** All members of an object in the order of the text, including repetitions. */
 export type MemberList = readonly (readonly [name: string, value: unknown])[];
@@ -44,14 +42,14 @@ export interface SlowRead {
 
 /** Reads a whole text. Numbers that would print differently become {@link ExactNumber}. Throws JsonSyntaxError. */
 export function readJsonSlowly(text: string): SlowRead {
-  return runWhole(readJsonInSlices(text, noLimits));
+  return runWhole(readJsonInSlices(text));
 }
 
 /**
  * Does what {@link readJsonSlowly} does in slices: a body of 3 MiB takes a tenth of a second. Throws {@link JsonLimitError} for a text
- * beyond the limits.
+ * beyond the limits. Default: no limits.
  */
-export function readJsonInSlices(text: string, limits: JsonLimits): SlicedWork<SlowRead> {
+export function readJsonInSlices(text: string, limits?: JsonLimits): SlicedWork<SlowRead> {
   return new Scanner(text, { limits }).document();
 }
 
@@ -115,7 +113,10 @@ class Scanner {
   #depth = 0;
   #values = 0;
 
-  constructor(text: string, { units = 'characters', numbers = 'as written', limits = noLimits }: ScannerOptions = {}) {
+  constructor(
+    text: string,
+    { units = 'characters', numbers = 'as written', limits = noJsonLimits }: ScannerOptions = {},
+  ) {
     this.#text = text;
     this.#units = units;
     this.#numbers = numbers;

@@ -1,9 +1,17 @@
 // The envelope of Kubernetes objects in protobuf: four magic bytes, then runtime.Unknown with the kind and the message.
-import { formatApiVersion, type GroupVersionKind, parseApiVersion, type SlicedWork } from '@kapstan/api/internal';
-import { bodyError, bodyLimits } from '../schema/body-limits.ts';
+import {
+  formatApiVersion,
+  type GroupVersionKind,
+  JsonLimitError,
+  type JsonLimits,
+  noJsonLimits,
+  parseApiVersion,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import type { Message } from '../schema/message.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';
-import { decodeInto, decodeIntoInSlices } from './protobuf-decoder.ts';
+import { decodeIntoInSlices } from './long-message-reader.ts';
+import { decodeInto } from './protobuf-decoder.ts';
 import { encodeFramed, type MessageFrame } from './protobuf-encoder.ts';
 import { ProtobufWriter, varintSize } from './protobuf-wire.ts';
 import { WireCursor } from './wire-cursor.ts';
@@ -80,17 +88,14 @@ export function readEnvelope(bytes: Uint8Array, content: EnvelopeContent): Recor
   return object;
 }
 
-/** Does what {@link readEnvelope} does, for a body of a client. Throws StatusError 413 for one beyond {@link bodyLimits}. */
+/** Does what {@link readEnvelope} does, in slices. Throws JsonLimitError for an object beyond the limits. Default: no limits. */
 export function* readEnvelopeInSlices(
   bytes: Uint8Array,
   content: EnvelopeContent,
+  limits: JsonLimits = noJsonLimits,
 ): SlicedWork<Record<string, unknown>> {
   const { object, message, raw } = openEnvelope(bytes, content);
-  try {
-    if (message !== undefined) yield* decodeIntoInSlices(object, message, { bytes: raw, limits: bodyLimits });
-  } catch (error) {
-    throw bodyError(error);
-  }
+  if (message !== undefined) yield* decodeIntoInSlices(object, message, { bytes: raw, limits });
   return object;
 }
 
@@ -118,7 +123,8 @@ function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw
   const unknown = { apiVersion: '', kind: '', raw: bytes.subarray(0, 0) };
   const cursor = new WireCursor(bytes);
   while (cursor.at < bytes.length) {
-    const tag = cursor.varint();
+    const tag = cursor.tag();
+    requireFewFields(cursor);
     if (tag === typeTag) readTypeMeta(cursor, unknown);
     else if (tag === rawTag) {
       const end = cursor.end();
@@ -129,12 +135,20 @@ function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw
   return unknown;
 }
 
+/** Most fields of an envelope. Encoders write four. */
+const maxEnvelopeFields = 10_000;
+
+function requireFewFields({ fields }: WireCursor): void {
+  if (fields > maxEnvelopeFields) throw new JsonLimitError(`an envelope with more than ${maxEnvelopeFields} fields`);
+}
+
 const typeTag = 0x0a;
 const rawTag = 0x12;
 
 function readTypeMeta(cursor: WireCursor, type: { apiVersion: string; kind: string }): void {
   for (const end = cursor.end(); cursor.at < end; ) {
-    const tag = cursor.varint();
+    const tag = cursor.tag();
+    requireFewFields(cursor);
     if (tag === 0x0a) type.apiVersion = cursor.text(cursor.end());
     else if (tag === 0x12) type.kind = cursor.text(cursor.end());
     else cursor.skip(tag % 8);

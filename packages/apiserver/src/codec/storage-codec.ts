@@ -17,7 +17,13 @@ import { haveSameShape } from '../schema/protobuf-messages.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';
 import { readYaml } from '../schema/yaml-reader.ts';
 import { stringifySorted } from './go-json.ts';
-import { envelopeEncoder, hasEnvelope, protobufMediaType, readEnvelope } from './protobuf-envelope.ts';
+import {
+  envelopeEncoder,
+  hasEnvelope,
+  protobufMediaType,
+  readEnvelope,
+  readEnvelopeInSlices,
+} from './protobuf-envelope.ts';
 import { encodeYaml } from './wire-format.ts';
 
 /** The forms in which objects can be stored. */
@@ -57,6 +63,10 @@ export function storageCodec(
   const decode = (bytes: Uint8Array, revision: Revision): UnstructuredObject =>
     ofKind(decodeAny(bytes, revision), bytes);
   function* decodeInSlices(bytes: Uint8Array, revision: Revision): SlicedWork<UnstructuredObject> {
+    if (hasEnvelope(bytes)) {
+      const object = yield* readEnvelopeInSlices(bytes, { types, expected: kind });
+      return ofKind(withRevision(object, revision), bytes);
+    }
     const inSlices = startsWithBrace(bytes) ? json.decodeInSlices?.(bytes, revision) : undefined;
     return ofKind(inSlices === undefined ? decodeAny(bytes, revision) : yield* inSlices, bytes);
   }
@@ -93,7 +103,7 @@ export function storageCodec(
     case 'application/yaml':
       return { mediaType, decode, encode: (object) => encoder.encode(encodeYaml(object)) };
     case protobufMediaType:
-      return { mediaType, decode, encode: envelopeEncoder(types, kind) };
+      return { mediaType, decode, decodeInSlices, encode: envelopeEncoder(types, kind) };
   }
 }
 
@@ -134,17 +144,28 @@ function encodeSorted(object: UnstructuredObject): Uint8Array {
   return encoder.encode(`${stringifySorted(object)}\n`);
 }
 
-function withDefaults(codec: ObjectCodec, { applyDefaults, strategy }: ResourceDefinition): ObjectCodec {
-  // Values of shared stores are usually protobuf, which is decoded in one go.
-  const { decodeInSlices: _, ...rest } = codec;
+function withDefaults(codec: ObjectCodec, definition: ResourceDefinition): ObjectCodec {
+  const { applyDefaults, applyDefaultsInSlices, strategy } = definition;
+  const { decodeInSlices, ...rest } = codec;
+  const complete = (object: UnstructuredObject): UnstructuredObject => {
+    strategy.canonicalize?.(object);
+    return object;
+  };
   return {
     ...rest,
     decode: (bytes, revision) => {
       const object = codec.decode(bytes, revision);
       applyDefaults(object);
-      strategy.canonicalize?.(object);
-      return object;
+      return complete(object);
     },
+    ...(decodeInSlices && {
+      decodeInSlices: function* (bytes: Uint8Array, revision: Revision) {
+        const object = yield* decodeInSlices(bytes, revision);
+        if (applyDefaultsInSlices === undefined) applyDefaults(object);
+        else yield* applyDefaultsInSlices(object);
+        return complete(object);
+      },
+    }),
     // The stored bytes may lack defaults, so the wire form is made from the object on demand.
     wireJson: () => undefined,
   };

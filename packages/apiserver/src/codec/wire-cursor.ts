@@ -6,7 +6,7 @@ const maxVarintBytes = 10;
 export class WireCursor {
   readonly bytes: Buffer;
   at = 0;
-  /** Number of fields read so far. */
+  /** Number of values read so far: fields, and values that their JSON has though they were not sent. */
   fields = 0;
 
   constructor(bytes: Uint8Array) {
@@ -30,6 +30,12 @@ export class WireCursor {
       byte = bytes[this.at++];
     }
     throw new Error('proto: integer overflow');
+  }
+
+  /** Reads the tag of a field, and counts the field. */
+  tag(): number {
+    this.fields++;
+    return this.varint();
   }
 
   /** Reads all 64 bits of a number in two's complement. */

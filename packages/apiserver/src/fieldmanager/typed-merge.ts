@@ -10,7 +10,6 @@ import {
   SlicePace,
   setOwn,
 } from '@kapstan/api/internal';
-import { limitMembers } from '../schema/body-limits.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { PathElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
@@ -38,7 +37,6 @@ function* mergeMaps(live: unknown, applied: unknown, { node, pace }: Walk): Slic
   const after = isJsonObject(applied) ? applied : {};
   const names = yield* namesOf(before, after, pace);
   if (names.length === 0) return yield* copyAtPace(applied, pace);
-  limitMembers(names.length);
   const merged: Record<string, unknown> = {};
   for (const name of names) {
     if (pace.isDue()) yield;

@@ -12,11 +12,11 @@ import {
   type SlicedWork,
   setOwn,
 } from '@kapstan/api/internal';
-import { bodyError } from '../schema/body-limits.ts';
+import { readBodyText } from '../schema/body-limits.ts';
 import { decodeDocumentInSlices, interpretKind, kindRegistry, requireKind } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { cutShort, shortGoValue } from '../schema/go/short-go-text.ts';
-import { decodeText, readJsonText } from '../schema/json-reader.ts';
+import { decodeText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { sortedValue } from '../schema/sorted-value.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
@@ -91,12 +91,11 @@ function* readPatch(type: PatchType, text: string): SlicedWork<ReadPatch> {
     return { type, value, complaints: strict.texts() };
   }
   try {
-    const { value, repeats } = yield* readJsonText(text);
+    const { value, repeats } = yield* readBodyText(text);
     const patch = yield* decodeTypedInSlices(value, { schema: anyObject, strict, repeats, words: 'json' });
     if (patch === null && type === 'merge') throw badRequest('Invalid JSON Patch');
     return { type, value: patch ?? {}, complaints: strict.texts() };
-  } catch (cause) {
-    const error = bodyError(cause);
+  } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
     throw badRequest(type === 'merge' ? `error decoding patch: ${error.message}` : error.message);
   }

@@ -15,9 +15,8 @@ import {
   sortInSlices,
 } from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
-import { bodyError } from '../schema/body-limits.ts';
+import { readBodyText } from '../schema/body-limits.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import { readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 
@@ -73,11 +72,10 @@ export function* readJsonPatch(body: string, strict: StrictErrors): SlicedWork<r
 
 function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<readonly JsonPatchOperation[]> {
   try {
-    const { value, repeats } = yield* readJsonText(body);
+    const { value, repeats } = yield* readBodyText(body);
     return ((yield* decodeTypedInSlices(value, { schema: patchSchema, strict, repeats, words: 'json' })) ??
       []) as JsonPatchOperation[];
-  } catch (cause) {
-    const error = bodyError(cause);
+  } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
     throw badRequest(`error decoding patch: ${error.message}`);
   }

@@ -3,7 +3,6 @@
 import {
   getOwn,
   isJsonObject,
-  knownSize,
   namesInSlices,
   rememberSize,
   type SlicedWork,
@@ -11,7 +10,7 @@ import {
   setOwn,
   sortInSlices,
 } from '@kapstan/api/internal';
-import { limitMembers } from '../schema/body-limits.ts';
+import { MemberCount } from '../schema/body-limits.ts';
 
 /**
  * Merges the patch into `document`, which it changes, and returns the result, which may share parts of `patch`. Objects
@@ -24,17 +23,16 @@ export function applyMergePatch(document: unknown, patch: unknown): SlicedWork<u
 function* merge(document: unknown, patch: unknown, pace: SlicePace): SlicedWork<unknown> {
   if (!isJsonObject(document)) return yield* withoutNulls(patch, pace);
   if (!isJsonObject(patch)) return patch;
-  let members = knownSize(document);
+  const members = new MemberCount(document);
   for (const name of yield* namesInSlices(patch)) {
     if (pace.isDue()) yield;
     const value = getOwn(patch, name);
+    const present = getOwn(document, name);
+    members.changed(present !== undefined, value !== null);
     if (value === null) delete document[name];
-    else {
-      const present = getOwn(document, name);
-      if (present === undefined) limitMembers(members++);
-      setOwn(document, name, yield* mergedMember(present, value, pace));
-    }
+    else setOwn(document, name, yield* mergedMember(present, value, pace));
   }
+  members.check();
   const sorted: Record<string, unknown> = {};
   const names = yield* sortInSlices(yield* namesInSlices(document));
   for (const name of names) {

@@ -10,6 +10,7 @@ import {
   setOwn,
   sortInSlices,
 } from '@kapstan/api/internal';
+import { MemberCount } from '../schema/body-limits.ts';
 import { goTypeName } from '../schema/go/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import {
@@ -46,12 +47,16 @@ interface MapMerge {
 
 function* mergeMaps({ present, change, node }: MapMerge, merging: Merging): SlicedWork<Fields> {
   if (Object.hasOwn(change, directive)) return applyDirective(change);
-  applyRetainKeys(present, change);
+  yield* applyRetainKeys(present, change);
   yield* applyElementOrders({ present, change, node }, merging);
+  const members = new MemberCount(present);
   for (const name of yield* sortInSlices(yield* namesInSlices(change))) {
     if (merging.pace.isDue()) yield;
+    const was = Object.hasOwn(present, name);
     yield* mergeMember(present, { name, value: change[name], node }, merging);
+    members.changed(was, Object.hasOwn(present, name));
   }
+  members.check();
   return present;
 }
 
@@ -64,19 +69,19 @@ function applyDirective(patch: Fields): Fields {
 }
 
 /** Removes members that the list does not name. The list must name the members that the patch sets. */
-function applyRetainKeys(original: Fields, patch: Fields): void {
+function* applyRetainKeys(original: Fields, patch: Fields): SlicedWork<void> {
   if (!Object.hasOwn(patch, retainKeys)) return;
   const kept = patch[retainKeys];
   delete patch[retainKeys];
   if (!Array.isArray(kept)) throw new StrategicMergeError('badRequest', 'invalid patch format of retainKeys');
   const names = new Set<unknown>(kept);
-  for (const name of Object.keys(patch)) {
+  for (const name of yield* namesInSlices(patch)) {
     const isDirective = name.startsWith(deletionPrefix) || name.startsWith(orderPrefix);
     if (patch[name] !== null && !isDirective && !names.has(name)) {
       throw new StrategicMergeError('badRequest', 'invalid patch format of retainKeys');
     }
   }
-  for (const name of Object.keys(original)) if (!names.has(name)) delete original[name];
+  for (const name of yield* namesInSlices(original)) if (!names.has(name)) delete original[name];
 }
 
 /** Merges and orders the lists that have a $setElementOrder, and takes them out of the patch. */

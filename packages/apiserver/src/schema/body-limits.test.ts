@@ -1,12 +1,12 @@
 // Bodies with too many values are refused, in each format and as each kind of patch.
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
-import { runWhole } from '@kapstan/api/internal';
+import { rememberSize, runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { readEnvelopeInSlices, wrapMessage } from '../codec/protobuf-envelope.ts';
 import type { PatchType } from '../patch/apply-patch.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch, decodeObject } from '../testing/whole-work.ts';
-import { bodyLimits } from './body-limits.ts';
+import { bodyError, bodyLimits } from './body-limits.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 const gvk = { group: '', version: 'v1', kind: 'ConfigMap' };
@@ -22,8 +22,9 @@ function refusal(work: () => unknown): { readonly code: number; readonly message
     work();
     return undefined;
   } catch (error) {
-    if (!isStatusError(error)) throw error;
-    return { code: error.code, message: error.message };
+    const refused = bodyError(error);
+    if (!isStatusError(refused)) throw refused;
+    return { code: refused.code, message: refused.message };
   }
 }
 
@@ -57,7 +58,7 @@ describe('a body', () => {
 
   it('in protobuf has the same limits', () => {
     const content = { types: factTypes, expected: gvk };
-    const read = (raw: Buffer): unknown => runWhole(readEnvelopeInSlices(wrapMessage(gvk, raw), content));
+    const read = (raw: Buffer): unknown => runWhole(readEnvelopeInSlices(wrapMessage(gvk, raw), content, bodyLimits));
     const emptyFinalizers = Buffer.alloc(2 * (bodyLimits.maxValues + 1), Buffer.from([14 * 8 + 2, 0]));
     const length = Buffer.from([0x0a, ...varint(emptyFinalizers.length)]);
     expect(refusal(() => read(Buffer.concat([length, emptyFinalizers])))).toEqual(tooManyValues);
@@ -83,6 +84,34 @@ describe('a patch', () => {
     expect(
       refusal(() => patch('json', `[{"op":"add","path":"/data","value":${wide(bodyLimits.maxMembers + 1)}}]`)),
     ).toEqual(tooManyMembers);
+  });
+});
+
+describe('the result of a patch', () => {
+  const data = (members: number, name: string): Record<string, string> =>
+    JSON.parse(wide(members, name)) as Record<string, string>;
+  const present = (members: number): UnstructuredObject => {
+    const object = { metadata: {}, data: data(members, 'a') };
+    rememberSize(object.data, members);
+    return object;
+  };
+  const patch = (type: PatchType, members: Record<string, string | null>, of: number): unknown =>
+    applyPatch(
+      present(of),
+      { type, body: Buffer.from(JSON.stringify({ data: members })) },
+      { schema, gvk, fieldValidation: 'Ignore', warn: () => undefined },
+    );
+  const half = bodyLimits.maxMembers / 2;
+  const tooWideResult = {
+    code: 413,
+    message: 'Request entity too large: the result holds an object with more than 100000 members',
+  };
+
+  it.each<PatchType>(['merge', 'strategic'])('of type %s has at most as many members as a body', (type) => {
+    expect(refusal(() => patch(type, data(half, 'b'), half))).toBeUndefined();
+    expect(refusal(() => patch(type, data(half + 1, 'b'), half))).toEqual(tooWideResult);
+    const removed = Object.fromEntries(Object.keys(data(half, 'a')).map((name) => [name, null]));
+    expect(refusal(() => patch(type, { ...removed, ...data(half, 'b') }, half + 1_000))).toBeUndefined();
   });
 });
 

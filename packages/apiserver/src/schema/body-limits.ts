@@ -1,17 +1,41 @@
 // How much one body may hold, whatever its format. A body of 3 MiB has room for 1,500,000 values of two bytes, and each stage of a write
 // would visit all of them. Decision 0045.
 import { requestEntityTooLarge } from '@kapstan/api/errors';
-import { JsonLimitError, type JsonLimits } from '@kapstan/api/internal';
+import { JsonLimitError, type JsonLimits, knownSize, type SlicedWork } from '@kapstan/api/internal';
+import { type JsonDocument, readJsonText } from './json-reader.ts';
 
 export const bodyLimits: JsonLimits = { maxValues: 500_000, maxMembers: 100_000 };
+
+/** Reads the JSON of a body. Throws JsonSyntaxError, and StatusError 413 for a body beyond the limits. */
+export function* readBodyText(text: string): SlicedWork<JsonDocument> {
+  try {
+    return yield* readJsonText(text, bodyLimits);
+  } catch (error) {
+    throw bodyError(error);
+  }
+}
 
 /** Returns 413 where a body holds more than the limits allow; any other error is returned as it is. */
 export function bodyError(error: unknown): unknown {
   return error instanceof JsonLimitError ? requestEntityTooLarge(`the body holds ${error.message}`) : error;
 }
 
-/** Throws 413 for an object that a change has given too many members. */
-export function limitMembers(count: number): void {
-  if (count > bodyLimits.maxMembers)
-    throw requestEntityTooLarge(`the result holds an object with more than ${bodyLimits.maxMembers} members`);
+/** Counts the members of a map while a patch changes it, as far as its size is known. */
+export class MemberCount {
+  #count: number;
+
+  constructor(map: object) {
+    this.#count = knownSize(map);
+  }
+
+  /** Counts one change of a member: whether it was there before, and whether it is there now. */
+  changed(was: boolean, is: boolean): void {
+    this.#count += Number(is) - Number(was);
+  }
+
+  /** Throws 413 for a map with more members than a body may have. */
+  check(): void {
+    if (this.#count > bodyLimits.maxMembers)
+      throw requestEntityTooLarge(`the result holds an object with more than ${bodyLimits.maxMembers} members`);
+  }
 }

@@ -2,7 +2,7 @@
 // its types, and treats complaints according to ?fieldValidation=. Called by http/ for creates and updates; the patches
 // use parts of it.
 
-import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { isStatusError, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { badRequest, type FieldError, formatFieldError, invalidField } from '@kapstan/api/errors';
 import {
   fitsOneSlice,
@@ -11,11 +11,10 @@ import {
   type GroupVersionKind,
   getOwn,
   isJsonObject,
-  JsonLimitError,
   parseApiVersion,
   type SlicedWork,
 } from '@kapstan/api/internal';
-import { bodyError } from './body-limits.ts';
+import { readBodyText } from './body-limits.ts';
 import {
   type FieldValidation,
   StrictErrors,
@@ -24,7 +23,7 @@ import {
   yamlDuplicatesText,
 } from './field-validation.ts';
 import { jsonKind } from './go/go-types.ts';
-import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } from './json-reader.ts';
+import { decodeText, isShortText, type JsonDocument, readJson } from './json-reader.ts';
 import { metaTypes } from './meta-types.ts';
 import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneInSlices } from './pruning.ts';
@@ -137,7 +136,7 @@ export function* readDocumentInSlices(
 ): SlicedWork<JsonDocument> {
   if (form.mediaType === 'application/yaml') return readYamlDocument(text, form, strict);
   try {
-    return yield* readJsonText(text);
+    return yield* readBodyText(text);
   } catch (error) {
     throw noJson(error);
   }
@@ -154,7 +153,7 @@ function readYamlDocument(
 }
 
 function noJson(error: unknown): unknown {
-  if (error instanceof JsonLimitError) return bodyError(error);
+  if (isStatusError(error)) return error;
   return new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
 }
 

@@ -2,6 +2,7 @@
 // (repeated names, spelling of numbers, depth). Texts with such details are read again by json-syntax.ts.
 import {
   endOfJsonString,
+  type JsonLimits,
   JsonSyntaxError,
   type MemberList,
   maxJsonDepth,
@@ -10,7 +11,6 @@ import {
   readJsonSlowly,
   type SlicedWork,
 } from '@kapstan/api/internal';
-import { bodyLimits } from './body-limits.ts';
 
 const noRepeats: ReadonlyMap<object, MemberList> = new Map();
 
@@ -47,11 +47,11 @@ export function isShortText(text: string): boolean {
   return text.length < sliceChars;
 }
 
-/** Does what {@link readJson} does, for texts of any length. Throws JsonLimitError for one beyond {@link bodyLimits}. */
-export function* readJsonText(sent: string): SlicedWork<JsonDocument> {
+/** Does what {@link readJson} does, for texts of any length. Throws JsonLimitError for a text beyond the limits. Default: no limits. */
+export function* readJsonText(sent: string, limits?: JsonLimits): SlicedWork<JsonDocument> {
   if (isShortText(sent)) return readJson(sent);
   const text = mayHoldSurrogates(sent) ? yield* withoutSurrogatesInSlices(sent) : sent;
-  return yield* readJsonInSlices(text, bodyLimits);
+  return yield* readJsonInSlices(text, limits);
 }
 
 // A surrogate pair, half of one, or any other escape.

@@ -1,8 +1,8 @@
 // YamlBody: a body that a client sent as YAML, which may be JSON. It is read in the turn that needs it;
 // http/request/yaml-bodies.ts reads long ones. Used by decode-object.ts and by apply patches.
-import { JsonLimitError, JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api/internal';
-import { bodyError } from './body-limits.ts';
-import { type JsonDocument, readJsonText } from './json-reader.ts';
+import { JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api/internal';
+import { readBodyText } from './body-limits.ts';
+import type { JsonDocument } from './json-reader.ts';
 import { readYaml } from './yaml-reader.ts';
 
 export interface YamlBody {
@@ -34,10 +34,10 @@ function readJsonInYaml(text: string): JsonDocument | undefined {
 export function* readJsonInYamlInSlices(text: string): SlicedWork<JsonDocument | undefined> {
   if (!/^[ \r\n]*\{/.test(text)) return undefined;
   try {
-    const document = yield* readJsonText(text);
+    const document = yield* readBodyText(text);
     return document.repeats.size === 0 ? document : undefined;
   } catch (error) {
-    if (error instanceof JsonSyntaxError && !(error instanceof JsonLimitError)) return undefined;
-    throw bodyError(error);
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
   }
 }

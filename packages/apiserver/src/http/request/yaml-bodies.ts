@@ -5,9 +5,9 @@ import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
 import { type CallSignal, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
-import { bodyError } from '../../schema/body-limits.ts';
+import { readBodyText } from '../../schema/body-limits.ts';
 import { JobThread } from '../../schema/job-thread.ts';
-import { decodeText, readJsonText } from '../../schema/json-reader.ts';
+import { decodeText } from '../../schema/json-reader.ts';
 import { limitedWorker } from '../../schema/limited-worker.ts';
 import { readJsonInYamlInSlices, readYamlBody, type YamlBody, type YamlReading } from '../../schema/yaml-body.ts';
 import { YamlSyntaxError } from '../../schema/yaml-reader.ts';
@@ -86,11 +86,7 @@ function bodyOf(answer: YamlAnswer): YamlBody {
 }
 
 function* documentOf({ json, duplicates }: YamlAnswer & { readonly type: 'document' }): SlicedWork<YamlBody> {
-  try {
-    return { document: yield* readJsonText(json), duplicates };
-  } catch (error) {
-    throw bodyError(error);
-  }
+  return { document: yield* readBodyText(json), duplicates };
 }
 
 function failureOf(error: Error & { readonly code?: string }): Error {

@@ -6,6 +6,7 @@ import type { SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { readEnvelopeInSlices } from '../../codec/protobuf-envelope.ts';
 import type { RequestContext } from '../../registry/definition/request-context.ts';
+import { bodyError, bodyLimits } from '../../schema/body-limits.ts';
 import { documentForm, readDocumentInSlices } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { decodeText } from '../../schema/json-reader.ts';
@@ -71,13 +72,14 @@ async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<Pa
     const { audit, signal } = call.exchange;
     const reading =
       format.name === 'protobuf'
-        ? readEnvelopeInSlices(body, { types: metaTypes, expected: deleteOptionsKind })
+        ? readEnvelopeInSlices(body, { types: metaTypes, expected: deleteOptionsKind }, bodyLimits)
         : readText(body, readYaml);
     const value = await runInTurns(reading, signal);
     const options = await runInTurns(deleteOptionsFromBody(value, call.ports), signal);
     if (audit !== undefined) await runInTurns(audit.requestBody({ ...(value as object), ...internalOptions }), signal);
     return options;
-  } catch (error) {
+  } catch (cause) {
+    const error = bodyError(cause);
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     throw badRequest(error.message);
   }

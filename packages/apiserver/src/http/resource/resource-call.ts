@@ -13,6 +13,7 @@ import type { ServedResource } from '../../registry/definition/catalog.ts';
 import type { RequestContext, UserInfo } from '../../registry/definition/request-context.ts';
 import type { Subresource } from '../../registry/definition/resource-definition.ts';
 import { unknownBodyFormat } from '../../registry/definition/route-errors.ts';
+import { bodyError, bodyLimits } from '../../schema/body-limits.ts';
 import { documentForm, summarizeBody } from '../../schema/decode-object.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
 import type { YamlReading } from '../../schema/yaml-body.ts';
@@ -187,15 +188,19 @@ function* recordObject(
   yield* exchange.audit.request(copy);
 }
 
+/** Maximum length of a protobuf body as JSON. */
+const maxProtobufAsJsonBytes = 32 * 1024 * 1024;
+
 /** Decodes a protobuf body to JSON, so that all bodies are decoded in one way. Throws 400 and 415. */
 function* readProtobuf(target: WriteTarget, body: Uint8Array): SlicedWork<Uint8Array> {
   const kind = kindOf(target);
   const { types = metaTypes } = target.served.definition.schema;
   if (types.messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
   try {
-    const object = yield* readEnvelopeInSlices(body, { types, expected: kind });
-    return yield* encodeJsonInSlices(object);
-  } catch (error) {
+    const object = yield* readEnvelopeInSlices(body, { types, expected: kind }, bodyLimits);
+    return yield* encodeJsonInSlices(object, { maxBytes: maxProtobufAsJsonBytes });
+  } catch (cause) {
+    const error = bodyError(cause);
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${kind.kind})`;
     throw badRequest(`${what}: ${error.message} (${summarizeBody(body)})`);

@@ -40,10 +40,14 @@ export function requireValidWriteOptions(
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors);
 }
 
+/** Values that an error shows. */
+const maxShownValues = 100;
+
 /** Returns errors unless each value is "All". Also used for the options of a delete. */
 export function validateDryRun(values: readonly string[]): readonly FieldError[] {
   if (values.every((value) => value === 'All')) return [];
-  return [{ type: 'FieldValueNotSupported', field: 'dryRun', badValue: values, detail: 'supported values: "All"' }];
+  const badValue = values.slice(0, maxShownValues);
+  return [{ type: 'FieldValueNotSupported', field: 'dryRun', badValue, detail: 'supported values: "All"' }];
 }
 
 function validateManager(manager: string): readonly FieldError[] {

@@ -97,16 +97,15 @@ export class ServiceAccount implements AdmissionPlugin {
   /** Mounts the token in each container that mounts nothing there yet. */
   *#mountToken(spec: PodSpec): SlicedWork<void> {
     const existing = existingVolume(spec);
-    const name = existing ?? generateName(volumePrefix, this.#ports.random);
-    let isMounted = false;
+    let name = existing;
     const mountIn = (container: Container): void => {
       if ((container.volumeMounts ?? []).some((mount) => mount.mountPath === mountPath)) return;
+      name ??= generateName(volumePrefix, this.#ports.random);
       mount(container, name);
-      isMounted = true;
     };
     yield* eachInSlices(spec.initContainers ?? [], mountIn);
     yield* eachInSlices(spec.containers ?? [], mountIn);
-    if (isMounted && existing === undefined) spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)];
+    if (name !== undefined && existing === undefined) spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)];
   }
 }
 

@@ -3,7 +3,8 @@ import { JsonLimitError, type JsonLimits } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import type { MessageField } from '../schema/message.ts';
 import { factTypes } from '../testing/fact-types.ts';
-import { decodeInto, decodeIntoInSlices } from './protobuf-decoder.ts';
+import { decodeIntoInSlices } from './long-message-reader.ts';
+import { decodeInto } from './protobuf-decoder.ts';
 import { encodeMessage } from './protobuf-encoder.ts';
 import { ProtobufWriter } from './protobuf-wire.ts';
 
@@ -114,5 +115,49 @@ describe('a long message', () => {
       bytes = Buffer.from(writer.finish());
     }
     expect(() => inSlices('crd/apiextensions.v1.JSONSchemaProps', bytes)).toThrow('exceeded max depth');
+  });
+
+  it.each<[string, string, (writer: ProtobufWriter) => void]>([
+    ['a map entry', 'core.v1.ConfigMap', (writer) => writer.bytes(2, Buffer.alloc(300_000, Buffer.from([0x0a, 0])))],
+    [
+      'a quantity',
+      'core.v1.EmptyDirVolumeSource',
+      (writer) => writer.bytes(2, Buffer.alloc(300_000, Buffer.from([0x12, 0]))),
+    ],
+    [
+      'short runs of numbers',
+      'core.v1.PodSecurityContext',
+      (writer) => {
+        for (let run = 0; run < 50; run++) writer.bytes(4, Buffer.alloc(3_000, 5));
+      },
+    ],
+  ])('of many values in %s is counted whole and read in steps', (_, name, write) => {
+    const writer = new ProtobufWriter();
+    write(writer);
+    const bytes = writer.finish();
+    const { object, steps } = inSlices(name, bytes, { maxValues: 1_000_000, maxMembers: 10 });
+    expect(object).toEqual(atOnce(name, bytes));
+    expect(steps).toBeGreaterThan(20);
+    expect(() => inSlices(name, bytes, { maxValues: 100_000, maxMembers: 10 })).toThrow('more than 100000 values');
+  });
+
+  it('is refused by its depth, not by the stack, whatever the length of its levels', () => {
+    const message = factTypes.message('crd/apiextensions.v1.JSONSchemaProps');
+    const { number } = message.fields.find(({ name }) => name === 'not') as MessageField;
+    const nested = (inner: Buffer, depth: number): Buffer => {
+      let bytes = inner;
+      for (let level = 0; level < depth; level++) {
+        const writer = new ProtobufWriter();
+        writer.bytes(number, bytes);
+        bytes = Buffer.from(writer.finish());
+      }
+      return bytes;
+    };
+    const short = nested(Buffer.alloc(0), 300);
+    const long = nested(
+      Buffer.concat([short, Buffer.from(encodeMessage(message, { description: text.repeat(60) }))]),
+      600,
+    );
+    expect(inSlices(message.name, long).object).toEqual(atOnce(message.name, long));
   });
 });

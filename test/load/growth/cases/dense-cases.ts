@@ -29,16 +29,21 @@ const emptyContainersInProtobuf = (n: number) => inProtobuf('Pod', metadata(), f
 const emptyContainers = (n: number) =>
   `{"metadata":{"name":"growth"},"spec":{"containers":[${Array(n).fill('{}').join()}]}}`;
 
+const statefulSets = '/apis/apps/v1/namespaces/default/statefulsets';
+
 interface Sent {
   readonly full: number;
   readonly path: string;
   readonly body: (n: number) => Buffer | string;
   readonly contentType?: string;
+  /** Absent: any below 500. */
+  readonly codes?: readonly number[];
 }
 
-const posts = (name: string, { full, path, body, contentType = protobuf }: Sent): GrowthCase => ({
+const posts = (name: string, { full, path, body, contentType = protobuf, codes }: Sent): GrowthCase => ({
   name,
   full,
+  ...(codes && { codes }),
   request: (n) => ({ method: 'POST', path, contentType, body: body(n) }),
   made: [`${path}/growth`],
 });
@@ -58,10 +63,11 @@ export const denseCases: readonly GrowthCase[] = [
       path: pods,
       contentType,
       body: (n) => (contentType === protobuf ? emptyContainersInProtobuf(n) : emptyContainers(n)),
+      codes: [413],
     }),
   ),
   posts('dense: empty containers in protobuf', {
-    full: 490_000,
+    full: 150_000,
     path: pods,
     body: emptyContainersInProtobuf,
   }),
@@ -86,7 +92,7 @@ export const denseCases: readonly GrowthCase[] = [
     body: (n) => inProtobuf('ConfigMap', metadata(), repeated(n, field(15, ''))),
   }),
   posts('dense: empty containers in JSON', {
-    full: 490_000,
+    full: 150_000,
     path: pods,
     contentType: 'application/json',
     body: emptyContainers,
@@ -102,6 +108,34 @@ export const denseCases: readonly GrowthCase[] = [
     path: configMaps,
     contentType: 'application/json',
     body: (n) => `{"metadata":{"name":"growth"},"data":{${times(n, (i) => `"${i.toString(36)}":""`).join()}}}`,
+  }),
+  posts('dense: empty claim templates in JSON', {
+    full: 150_000,
+    path: statefulSets,
+    contentType: 'application/json',
+    body: (n) => `{"metadata":{"name":"growth"},"spec":{"volumeClaimTemplates":[${Array(n).fill('{}').join()}]}}`,
+  }),
+  posts('dense: one map entry of many keys in protobuf', {
+    full: 490_000,
+    path: configMaps,
+    body: (n) => inProtobuf('ConfigMap', metadata(), field(2, repeated(n, field(1, '')))),
+  }),
+  posts('dense: packed numbers in short pieces', {
+    full: 480_000,
+    path: pods,
+    body: (n) =>
+      inProtobuf('Pod', metadata(), field(2, field(14, repeated(n / 4_000, field(4, Buffer.alloc(4_000, 5)))))),
+  }),
+  posts('dense: kinds of one envelope', {
+    full: 1_000_000,
+    path: configMaps,
+    body: (n) => Buffer.concat([Buffer.from('k8s\0'), repeated(n, field(1, ''))]),
+    codes: [413],
+  }),
+  deletes('dense: wrong dry runs of a deletion', {
+    full: 490_000,
+    contentType: 'application/json',
+    body: (n) => `{"dryRun":[${Array(n).fill('"x"').join()}]}`,
   }),
   deletes('dense: dry runs of a deletion in protobuf', {
     full: 490_000,

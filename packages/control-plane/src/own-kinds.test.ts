@@ -21,7 +21,20 @@ const kind: SchemaKind<KubernetesObject> = {
   schema: { type: 'object', required: ['spec'], properties: { spec, status: { type: 'object' } } },
 };
 const Gadget = defineResource({ group, version: 'v1', kind: 'Gadget', spec });
+const Newer = defineResource({ group, version: 'v2', kind: 'Gadget', spec });
 const metadata = { namespace: 'default', name: 'a' };
+
+/** A definition of the same name, with a version that the program does not serve. */
+const rival = {
+  metadata: { name: `gadgets.${group}` },
+  spec: {
+    ...{ group, scope: 'Namespaced' as const, names: { plural: 'gadgets', kind: 'Gadget' } },
+    versions: ['v1', 'v2'].map((name) => ({
+      ...{ name, served: true, storage: name === 'v1' },
+      schema: { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } },
+    })),
+  },
+};
 
 let dataDir: string;
 let plane: ControlPlane | undefined;
@@ -54,27 +67,48 @@ it('a kind of the program has its defaults and rules over HTTP, and goes with it
   await expect(client.get(Gadget, inside)).rejects.toSatisfy(isNotFound);
 });
 
-it('a definition of the same name neither replaces the kind nor takes its objects along', async () => {
+it('a definition of the same name, whatever its versions, is not served and does not take the objects along', async () => {
   const { client } = await start();
   await client.create(Gadget, { metadata, spec: { size: 3 } });
-  const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } };
-  const name = `gadgets.${group}`;
-  const versions = [{ name: 'v1', served: true, storage: true, schema }];
-  const names = { plural: 'gadgets', kind: 'Gadget' };
-  await client.create(CustomResourceDefinition, {
-    metadata: { name },
-    spec: { group, scope: 'Namespaced', names, versions },
-  });
+  const { name } = rival.metadata;
+  await client.create(CustomResourceDefinition, rival);
   await vi.waitFor(async () => {
     const { status } = await client.get(CustomResourceDefinition, { name });
-    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Established', status: 'True' }));
+    const conditions = status?.conditions?.map((one) => [one.type, one.status, one.reason, one.message]);
+    expect(conditions).toEqual([
+      ['NamesAccepted', 'False', 'ListKindConflict', '"GadgetList" is already in use'],
+      ['Established', 'False', 'NotAccepted', 'not all names are accepted'],
+    ]);
   });
+  await expect(client.list(Newer, { namespace: 'default' })).rejects.toSatisfy(isNotFound);
   const other = { metadata: { ...metadata, name: 'b' }, spec: { size: 0 } };
   await expect(client.create(Gadget, other)).rejects.toSatisfy(isInvalid);
   await client.delete(CustomResourceDefinition, { name });
   const gone = client.get.bind(client, CustomResourceDefinition, { name });
   await vi.waitFor(() => expect(gone()).rejects.toSatisfy(isNotFound));
   expect((await client.get(Gadget, metadata)).spec.size).toBe(3);
+});
+
+it('a definition that was established before the program serves its kind waits until the program no longer does', async () => {
+  const established = async ({ client }: ControlPlane, wanted: string): Promise<void> =>
+    vi.waitFor(async () => {
+      const { status } = await client.get(CustomResourceDefinition, rival.metadata);
+      const found = status?.conditions?.find(({ type }) => type === 'Established');
+      expect(found?.status).toBe(wanted);
+    });
+  const before = await start({ kinds: [] });
+  await before.client.create(CustomResourceDefinition, rival);
+  await established(before, 'True');
+  await before.client.create(Gadget, { metadata, spec: { size: 3 } });
+  await before.close();
+  const own = await start();
+  await established(own, 'False');
+  await expect(own.client.list(Newer, { namespace: 'default' })).rejects.toSatisfy(isNotFound);
+  expect((await own.client.get(Gadget, metadata)).spec.size).toBe(3);
+  await own.close();
+  const after = await start({ kinds: [] });
+  await established(after, 'True');
+  expect(await after.client.list(Newer, { namespace: 'default' })).toMatchObject([{ spec: { size: 3 } }]);
 });
 
 it('a kind of the program is served whatever --runtime-config turns off', async () => {

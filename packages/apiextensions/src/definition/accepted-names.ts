@@ -1,6 +1,7 @@
 // Decides which requested names a definition is given: those that no other definition of its group holds. Source:
 // apiextensions status.NamingConditionController.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
+import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { hasValidCaBundle } from './conversion-validation.ts';
 import { type DefinitionCondition, findCondition } from './definition-conditions.ts';
@@ -14,9 +15,19 @@ export interface NamesDecision {
   readonly established: DefinitionCondition;
 }
 
-/** Decides for one definition; `others` are the definitions of its group and may include it. */
-export function decideNames(definition: Definition, others: Iterable<Definition>): NamesDecision {
-  const used = usedNames(definition, others);
+/** The names of a kind that no definition made. */
+export type FixedNames = Pick<ResourceDefinition, 'resource' | 'singular' | 'shortNames' | 'kind' | 'listKind'>;
+
+/**
+ * Decides for one definition; `others` are definitions, which may include it and those of other groups, and `fixed` the kinds of its group
+ * that no definition may replace.
+ */
+export function decideNames(
+  definition: Definition,
+  others: Iterable<Definition>,
+  fixed: readonly FixedNames[] = [],
+): NamesDecision {
+  const used = usedNames(definition, others, fixed);
   const asked = definition.spec.names;
   const present: DeepReadonly<Partial<CustomResourceDefinitionNames>> = definition.status?.acceptedNames ?? {};
   const accepted: CustomResourceDefinitionNames = { ...(deepCopy(present) as CustomResourceDefinitionNames) };
@@ -34,6 +45,17 @@ export function decideNames(definition: Definition, others: Iterable<Definition>
   }
   setList(accepted, 'categories', asked.categories);
   return { acceptedNames: accepted, ...conditions(definition, conflict) };
+}
+
+/**
+ * Returns the definition as if nothing had been decided when a fixed kind has its plural: such a kind comes first, even if the definition
+ * was established before the program served the kind.
+ */
+export function withoutFixedNames(definition: Definition, fixed: readonly FixedNames[]): Definition {
+  const { spec, status } = definition;
+  if (status === undefined || !fixed.some(({ resource }) => resource === spec.names.plural)) return definition;
+  const { acceptedNames: _names, conditions: _conditions, ...rest } = status;
+  return { ...definition, status: rest as NonNullable<Definition['status']> };
 }
 
 /**
@@ -57,9 +79,9 @@ interface UsedNames {
   readonly kinds: ReadonlySet<string>;
 }
 
-function usedNames(definition: Definition, others: Iterable<Definition>): UsedNames {
-  const resources = new Set<string>();
-  const kinds = new Set<string>();
+function usedNames(definition: Definition, others: Iterable<Definition>, fixed: readonly FixedNames[]): UsedNames {
+  const resources = new Set(fixed.flatMap(({ resource, singular, shortNames }) => [resource, singular, ...shortNames]));
+  const kinds = new Set(fixed.flatMap(({ kind, listKind }) => [kind, listKind]));
   for (const other of others) {
     if (other.spec.group !== definition.spec.group || other.metadata?.name === definition.metadata?.name) continue;
     const names = other.status?.acceptedNames;

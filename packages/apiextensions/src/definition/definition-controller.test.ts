@@ -120,6 +120,24 @@ describe('names', () => {
     expect(accepted.status?.acceptedNames?.kind).toBe('Widget');
     expect([isServed('v1', 'gadgets'), isServed()]).toEqual([true, false]);
   });
+
+  it('of a fixed kind are never given, in no version', async () => {
+    await fixture.close();
+    fixture = await DefinitionFixture.open(openLmdbEngine, { isFixed: ({ kind }) => kind === 'Fixed' });
+    const parts = { group: 'example.com', resource: 'widgets', kind: 'Fixed', isCustom: true };
+    fixture.catalog.install({ definition: testDefinition(parts), store: fixture.stores.store({}) });
+    await fixture.create(widgets({ versions: [{ name: 'v1' }, { name: 'v2' }] }));
+    const refused = await fixture.until(name, (next) => conditionOf(next, 'NamesAccepted') === 'False');
+    expect(refused.status?.acceptedNames).toMatchObject({ plural: '', kind: 'Widget' });
+    expect(refused.status?.conditions?.map(({ reason, message }) => [reason, message])).toEqual([
+      ['PluralConflict', '"widgets" is already in use'],
+      ['NotAccepted', 'not all names are accepted'],
+    ]);
+    expect(isServed('v2')).toBe(false);
+    await fixture.delete(name);
+    await fixture.untilGone(name);
+    expect(isServed()).toBe(true);
+  });
 });
 
 describe('versions', () => {

@@ -31,22 +31,21 @@ import { ConversionFunctions } from '../conversion/conversion-functions.ts';
 import { ConversionMetrics } from '../conversion/conversion-metrics.ts';
 import type { ConversionPorts } from '../conversion/definition-conversion.ts';
 import type { ConvertObject } from '../conversion/function-converter.ts';
-import { decideNames, hasAcceptedNames } from './accepted-names.ts';
+import { decideNames, hasAcceptedNames, withoutFixedNames } from './accepted-names.ts';
 import { approvalCondition } from './api-approval.ts';
 import { type DefinitionCondition, isConditionTrue, removeCondition, setCondition } from './definition-conditions.ts';
 import { type Definition, DefinitionFeed } from './definition-feed.ts';
 import { cleanupFinalizer, definitionResource, isCleanedUp } from './definition-resource.ts';
+import { type FixedKindsOptions, fixedKinds, isFixedResource } from './fixed-kinds.ts';
 import { deleteInstances } from './instance-cleanup.ts';
 import { ServedDefinition } from './served-definition.ts';
 
 /** Options of a {@link DefinitionController}. */
-export interface DefinitionControllerOptions {
+export interface DefinitionControllerOptions extends FixedKindsOptions {
   /** Receives customresourcedefinitions and the resources that they define. */
   readonly catalog: ResourceCatalog;
   /** Opens the storage of a resource with the options that all resources of the server share. */
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
-  /** Returns true for resources, besides built-in ones, that no definition may replace. Absent: there are none. */
-  isFixed?(definition: ResourceDefinition<UnstructuredObject>): boolean;
   /** Facts of the definitions' own resource, {@link definitionsId}. */
   readonly facts: ResourceFacts;
   /** Calls conversion webhooks. Absent: they are called without a way to Services. Its owner closes it. */
@@ -216,8 +215,10 @@ export class DefinitionController {
     const next = { ...definition, status: deepCopy(definition.status) } as CustomResourceDefinition;
     if (definition.metadata?.deletionTimestamp !== undefined) return next;
     const nowMs = this.#clock.now();
-    const { acceptedNames, namesAccepted, established } = decideNames(definition, this.#feed.all());
-    if (!hasAcceptedNames(definition)) {
+    const fixed = fixedKinds(this.#options, definition.spec.group);
+    const asking = withoutFixedNames(definition, fixed);
+    const { acceptedNames, namesAccepted, established } = decideNames(asking, this.#feed.all(), fixed);
+    if (!hasAcceptedNames(asking)) {
       next.status = { ...next.status, acceptedNames };
       setCondition(next, namesAccepted, nowMs);
       setCondition(next, established, nowMs);
@@ -264,10 +265,7 @@ export class DefinitionController {
 
   /** Returns true when the objects belong to a resource that the definition could not replace. */
   #isOverlapping({ spec }: Definition): boolean {
-    const { catalog, isFixed } = this.#options;
-    const isSame = (resource: ResourceDefinition<UnstructuredObject>): boolean =>
-      resource.group === spec.group && resource.resource === spec.names.plural;
-    return catalog.all().some((served) => isSame(served.definition) && isFixed?.(served.definition) === true);
+    return isFixedResource(this.#options, { group: spec.group, resource: spec.names.plural });
   }
 
   async #deleteInstances(name: string, definition: Definition): Promise<TerminatingState> {

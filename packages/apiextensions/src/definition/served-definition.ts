@@ -1,21 +1,19 @@
 // ServedDefinition holds the stores of one CustomResourceDefinition, one per version, in the catalog or not. Owned by
 // the definition controller; it uses ResourceStack and custom-resource.ts.
 import { type DeepReadonly, stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import type { ResourceCatalog, ResourceDefinition, ResourceStack, ServedResource } from '@kapstan/apiserver';
+import type { ResourceDefinition, ResourceStack, ServedResource } from '@kapstan/apiserver';
 import { jsonEqual, type ObjectConversion } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { type ConversionPorts, converterOf, DefinitionConversion } from '../conversion/definition-conversion.ts';
 import { customResource, versionSchemas } from '../resource/custom-resource.ts';
+import { type FixedKindsOptions, isFixedResource } from './fixed-kinds.ts';
 
 type Definition = DeepReadonly<CustomResourceDefinition>;
 type Version = DeepReadonly<CustomResourceDefinitionVersion>;
 
-export interface ServedDefinitionOptions {
-  readonly catalog: ResourceCatalog;
+export interface ServedDefinitionOptions extends FixedKindsOptions {
   /** Opens the storage of a resource. */
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
-  /** See DefinitionControllerOptions. */
-  isFixed?(definition: ResourceDefinition<UnstructuredObject>): boolean;
   /** Absent = versions differ in their apiVersion alone, whatever the definitions say. */
   readonly conversions?: ConversionPorts;
 }
@@ -118,9 +116,10 @@ export class ServedDefinition {
   }
 
   /** Resources of Kubernetes and of the program come first: a definition cannot replace them. */
-  #isTaken({ group, version, resource }: ResourceDefinition<UnstructuredObject>): boolean {
-    const occupant = this.#options.catalog.find(group, version, resource)?.definition;
-    return occupant !== undefined && (occupant.isCustom !== true || this.#options.isFixed?.(occupant) === true);
+  #isTaken(wanted: ResourceDefinition<UnstructuredObject>): boolean {
+    const occupant = this.#options.catalog.find(wanted.group, wanted.version, wanted.resource)?.definition;
+    const isBuiltIn = occupant !== undefined && occupant.isCustom !== true;
+    return isBuiltIn || isFixedResource(this.#options, wanted);
   }
 
   /**

@@ -52,7 +52,8 @@ export function widget(name: string, more: Record<string, unknown> = {}): Unstru
   return { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name }, ...more };
 }
 
-export type FixtureOptions = Partial<ResourceStackOptions> & Pick<DefinitionControllerOptions, 'conversions'>;
+export type FixtureOptions = Partial<ResourceStackOptions> &
+  Pick<DefinitionControllerOptions, 'conversions' | 'isFixed'>;
 
 /** The custom resources of a server, without the server. */
 export class DefinitionFixture {
@@ -77,13 +78,14 @@ export class DefinitionFixture {
     const { engine, clock } = this.stores;
     const log = (message: string): void => void this.logged.push(message);
     const logger: Logger = { debug: log, info: log, warn: log, error: log };
-    const { conversions = {}, ...stackOptions } = this.#options;
+    const { conversions = {}, isFixed, ...stackOptions } = this.#options;
     const options = { engine, clock, freeze: true, ...stackOptions };
     this.#controller = new DefinitionController({
       facts: builtinFacts(definitionsId),
       catalog: this.catalog,
       createStack: (definition) => new ResourceStack(definition, options),
       conversions,
+      ...(isFixed && { isFixed }),
       clock,
       logger,
     });

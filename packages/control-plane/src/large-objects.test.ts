@@ -1,11 +1,13 @@
 import { type StatusError, systemClock, type UnstructuredObject } from '@kapstan/api';
+import { invalidField } from '@kapstan/api/errors';
 import { customResource } from '@kapstan/apiextensions';
-import type {
-  AdmissionControl,
-  GenericStore,
-  LargeObjectValidation,
-  ObjectReader,
-  ResourceDefinition,
+import {
+  type AdmissionControl,
+  type GenericStore,
+  type LargeObjectValidation,
+  type ObjectReader,
+  type ResourceDefinition,
+  schemaResource,
 } from '@kapstan/apiserver';
 import type { LargeValidationCall } from '@kapstan/apiserver/internal';
 import { refusal, StoreFixture, testContext } from '@kapstan/apiserver/testing';
@@ -75,6 +77,36 @@ const widgets = customResource({
   isTerminating: () => isTerminating,
 });
 
+/** Objects for which the program's rules were asked. */
+const ruled: unknown[] = [];
+const gadgets = schemaResource<UnstructuredObject & { spec: { list: { n: number; m: number }[] } }>({
+  ...{ group: 'gadgets.example.com', version: 'v1', kind: 'Gadget', plural: 'gadgets', hasStatus: true },
+  schema: {
+    type: 'object',
+    required: ['spec'],
+    properties: {
+      spec: {
+        type: 'object',
+        required: ['list'],
+        properties: {
+          list: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: { n: { type: 'integer', minimum: 0 }, m: { type: 'integer', default: 7 } },
+            },
+          },
+        },
+      },
+      status: { type: 'object', properties: { n: { type: 'integer', minimum: 0 } } },
+    },
+  },
+  validate: ({ spec }) => {
+    ruled.push(spec);
+    return spec.list[0]?.n === 13 ? [invalidField('spec.list[0].n', 13, 'bad luck')] : [];
+  },
+});
+
 function storesOf(definition: ResourceDefinition): readonly GenericStore<UnstructuredObject>[] {
   return [fixture.store(definition), fixture.store(definition, { largeValidation: counted })];
 }
@@ -97,6 +129,12 @@ const widget = (name: string, spec: object): UnstructuredObject =>
     metadata: { name, namespace: 'default' },
     spec,
   }) as unknown as UnstructuredObject;
+
+function stepsOf(work: Generator<unknown> | undefined): number {
+  let steps = 0;
+  while (work?.next().done === false) steps++;
+  return steps;
+}
 
 async function failure(attempt: Promise<unknown>): Promise<StatusError['status']> {
   return (await refusal(attempt)).status;
@@ -148,6 +186,50 @@ describe('a large object', patience, () => {
     });
     expect((await failure(update)).details?.causes?.map(({ field }) => field)).toEqual(['status.list[1]']);
     expect(asked.map(({ subresource }) => subresource)).toEqual(['', '', 'status']);
+  });
+
+  it("of the program's kind is validated by its schema there, and then by the program's rules here", async () => {
+    const [here, there] = storesOf(gadgets) as [GenericStore, GenericStore];
+    const gadget = (name: string, list: readonly number[]): UnstructuredObject =>
+      ({
+        apiVersion: 'gadgets.example.com/v1',
+        kind: 'Gadget',
+        metadata: { name, namespace: 'default' },
+        spec: { list: list.map((n) => ({ n, m: 7 })) },
+      }) as unknown as UnstructuredObject;
+    for (const list of [
+      [...many, -1],
+      [13, ...many],
+    ]) {
+      asked.length = 0;
+      const expected = await failure(here.create(testContext(), gadget('g', list)));
+      expect(asked).toHaveLength(0);
+      expect(await failure(there.create(testContext(), gadget('g', list)))).toEqual(expected);
+      expect(asked).toHaveLength(1);
+    }
+    // Both stores asked the rules, for the object that the schema accepts.
+    expect(ruled).toHaveLength(2);
+    await there.create(testContext(), gadget('g', many));
+    const status = gadgets.subresources.find(({ name }) => name === 'status');
+    if (status?.type !== 'strategy') throw new Error('no status');
+    const update = there.update(testContext(), {
+      name: 'g',
+      subresource: 'status',
+      strategy: status.strategy,
+      transform: async (object) => ({ ...(object as UnstructuredObject), status: { n: -1 } }),
+    });
+    expect((await failure(update)).details?.causes?.map(({ field }) => field)).toEqual(['status.n']);
+  });
+
+  it("of the program's kind gets its defaults, and has its changes found, in slices", async () => {
+    const object = { spec: { list: many.map((n) => ({ n })) } } as unknown as UnstructuredObject;
+    const filling = gadgets.applyDefaultsInSlices?.(object);
+    expect(stepsOf(filling)).toBeGreaterThan(10);
+    expect((object.spec as { list: object[] }).list.at(-1)).toEqual({ n: 19_999, m: 7 });
+    const next = structuredClone({ ...object, metadata: {} });
+    const old = structuredClone({ ...object, metadata: { generation: 4 } });
+    expect(stepsOf(gadgets.strategy.prepareForUpdateInSlices?.(next, old, testContext()))).toBeGreaterThan(10);
+    expect(next.metadata).toEqual({});
   });
 
   it('of a custom kind is large by its texts, too: patterns look at each character', async () => {

@@ -2,6 +2,7 @@
 // growth-server.ts starts it with source-hooks. `begin` and `end` mark one measurement; `heap` collects garbage first.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { schemaResource } from '@kapstan/apiserver';
 import { TestIssuer } from '@kapstan/apiserver/testing';
 import { admit, startControlPlane } from '@kapstan/control-plane';
 import { ControllerRevision } from '@kapstan/kinds/apps/v1';
@@ -50,7 +51,21 @@ rules: [{level: RequestResponse, namespaces: [recorded]}, {level: None}]`,
   path: join(dataDir, 'audit.log'),
   truncation: { maxEventBytes: 4 * 1024 * 1024, maxBatchBytes: 10 * 1024 * 1024 },
 };
+const item = {
+  type: 'object',
+  properties: { n: { type: 'integer', minimum: 0 }, port: { type: 'integer', default: 1 } },
+};
+/** Its rule costs nothing, because a function of the program runs in one turn. */
+const ownKind = schemaResource({
+  ...{ group: 'own.growth.example.com', version: 'v1', kind: 'Own', plural: 'owns' },
+  schema: {
+    type: 'object',
+    properties: { spec: { type: 'object', properties: { list: { type: 'array', items: item } } } },
+  },
+  validate: () => [],
+});
 const controlPlane = await startControlPlane({
+  kinds: [ownKind],
   audit,
   ...{ dataDir, controlLoops: [], port: 0, bindAddress: '127.0.0.1' },
   conversions: { 'converteds.growth.example.com': convert },

@@ -5,6 +5,7 @@ import { parentPort } from 'node:worker_threads';
 import { type KubernetesObject, parseJson, type UnstructuredObject } from '@kapstan/api';
 import { tellFieldErrors } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { schemaMaker } from '../registry/definition/schema-resource.ts';
 import { serverContext } from '../registry/definition/server-context.ts';
 import type { ResourceStrategy } from '../registry/definition/strategy.ts';
 import type { ToldFindings } from '../registry/store/large-validation.ts';
@@ -53,7 +54,11 @@ function answer(
   };
 }
 
-/** Answers the server for as long as the thread lives. Called once, at the thread's start. */
+/**
+ * Answers the server for as long as the thread lives. Called once, at the thread's start. The thread can make the
+ * definitions of `schemaResource` besides those of the makers.
+ */
 export function runValidationThread(makers: DefinitionMakers): void {
-  parentPort?.on('message', (job: ValidationJob) => parentPort?.postMessage(answer(makers, job)));
+  const all = { schema: schemaMaker(), ...makers };
+  parentPort?.on('message', (job: ValidationJob) => parentPort?.postMessage(answer(all, job)));
 }

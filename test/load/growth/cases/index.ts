@@ -11,6 +11,7 @@ import { flowControlCases } from './flow-control-cases.ts';
 import { identityCases } from './identity-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
+import { ownKindCases } from './own-kind-cases.ts';
 import { patchCases } from './patch-cases.ts';
 import { policyCases } from './policy-cases.ts';
 import { ruleCases } from './rule-cases.ts';
@@ -33,6 +34,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...flowControlCases,
   ...identityCases,
   ...customResourceCases,
+  ...ownKindCases,
   ...ruleCases,
   ...conversionCases,
   ...auditCases,

@@ -3,7 +3,7 @@
 
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
 import { copyInSlices, getOwn, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
-import { jsonEqual } from '../meta/json-equality.ts';
+import { jsonEqualInSlices } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
@@ -85,8 +85,11 @@ export function startGeneration(object: KubernetesObject): void {
 }
 
 /** Raises metadata.generation by one when anything but metadata and status differs. */
-export function bumpGenerationOnSpecChange<T extends KubernetesObject>(next: T, old: DeepReadonly<T>): void {
+export function* bumpGenerationOnSpecChange<T extends KubernetesObject>(
+  next: T,
+  old: DeepReadonly<T>,
+): SlicedWork<void> {
   const { metadata: _nextMeta, status: _nextStatus, ...nextSpec } = next as Record<string, unknown>;
   const { metadata: _oldMeta, status: _oldStatus, ...oldSpec } = old as Record<string, unknown>;
-  if (!jsonEqual(nextSpec, oldSpec)) metaOf(next).generation = (old.metadata?.generation ?? 0) + 1;
+  if (!(yield* jsonEqualInSlices(nextSpec, oldSpec))) metaOf(next).generation = (old.metadata?.generation ?? 0) + 1;
 }

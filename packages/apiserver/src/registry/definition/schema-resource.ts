@@ -1,10 +1,11 @@
 // SchemaResource makes the definition of a resource from a structural schema, as for custom resources. Programs that
 // serve their own kinds use it.
 import { createHash } from 'node:crypto';
-import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, type KubernetesObject, parseJson, type UnstructuredObject } from '@kapstan/api';
 import type { FieldError } from '@kapstan/api/errors';
+import { isJsonObject, runWhole } from '@kapstan/api/internal';
 import { defaultAttributes } from '@kapstan/storage';
-import { applySchemaDefaults } from '../../schema/defaulting.ts';
+import { applySchemaDefaults, schemaDefaultsInSlices } from '../../schema/defaulting.ts';
 import { type JsonSchema, structuralSchema } from '../../schema/structural-schema.ts';
 import { compileValidator } from '../../schema/value-validation.ts';
 import { defaultTable } from '../../table/default-table.ts';
@@ -16,6 +17,7 @@ import {
   statusStrategy,
   withoutStatus,
 } from './default-strategy.ts';
+import type { DefinitionOrigin } from './definition-origin.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
@@ -35,22 +37,23 @@ export interface SchemaKind<T extends KubernetesObject = UnstructuredObject> {
   readonly namespaced?: boolean;
   /**
    * OpenAPI v3 as in a CustomResourceDefinition, without apiVersion, kind and metadata. Fields that it does not name
-   * are dropped.
+   * are dropped. Rules are functions here, so `x-kubernetes-validations` is refused.
    */
   readonly schema: JsonSchema;
   /** True = the status has its own endpoint, and writes of the object do not change it. Default false. */
   readonly hasStatus?: boolean;
   /** Default: name and age. */
   readonly table?: TableConvertor<T>;
-  /** Rules beyond the schema's. */
+  /** Rules beyond the schema's, which the object satisfies. They run in one turn, however large the object is. */
   validate?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly FieldError[];
 }
 
-/** Returns the definition. Throws Error for a schema that cannot be compiled. */
+/** Returns the definition. Throws TypeError for a schema with `x-kubernetes-validations`, and Error for one that cannot be compiled. */
 export function schemaResource<T extends KubernetesObject>(
   kind: SchemaKind<T>,
 ): ResourceDefinition<UnstructuredObject> {
   const { group, version, plural, namespaced = true } = kind;
+  refuseRuleTexts(kind.schema, 'schema');
   const schema = structuralSchema(kind.schema);
   // The static type of the objects ends here, because the server handles all resources alike.
   const strategy = strategyOf(kind) as unknown as ResourceStrategy<UnstructuredObject>;
@@ -75,28 +78,72 @@ export function schemaResource<T extends KubernetesObject>(
     getAttributes: defaultAttributes(namespaced),
     selectableFields: [],
     isCustom: true,
+    origin: originOf(kind),
     applyDefaults: (object) => applySchemaDefaults(schema, object),
+    applyDefaultsInSlices: function* (object) {
+      yield* schemaDefaultsInSlices(schema, object);
+    },
   };
 }
 
+/** Members of a kind on which the validation by its schema depends. They are plain data, unlike its columns and rules. */
+type CheckedKind = Pick<SchemaKind, 'group' | 'version' | 'kind' | 'plural' | 'namespaced' | 'schema' | 'hasStatus'>;
+
+function originOf<T extends KubernetesObject>(kind: SchemaKind<T>): DefinitionOrigin {
+  const { group, version, plural, namespaced = true, schema, hasStatus = false } = kind;
+  const parts: CheckedKind = { group, version, kind: kind.kind, plural, namespaced, schema, hasStatus };
+  return { maker: 'schema', parts };
+}
+
+/** Returns the maker of these definitions in the thread that validates large objects. */
+export function schemaMaker(): (parts: string) => ResourceDefinition {
+  // Clients write several large objects of a kind, and a compiled schema is large too, so only the last one is kept.
+  let last: { readonly parts: string; readonly definition: ResourceDefinition } | undefined;
+  return (parts) => {
+    if (last?.parts !== parts) last = { parts, definition: schemaResource(parseJson(parts) as unknown as CheckedKind) };
+    return last.definition;
+  };
+}
+
+/** A rule in the schema would be ignored, because this package does not evaluate the Common Expression Language in schemas. */
+function refuseRuleTexts(schema: unknown, path: string): void {
+  if (!isJsonObject(schema)) return;
+  const word = 'x-kubernetes-validations';
+  if (Object.hasOwn(schema, word))
+    throw new TypeError(`${path}.${word}: a kind of the program has its rules in "validate"`);
+  for (const name of ['items', 'additionalProperties', 'not']) refuseRuleTexts(schema[name], `${path}.${name}`);
+  for (const name of ['allOf', 'anyOf', 'oneOf']) {
+    const list = schema[name];
+    if (Array.isArray(list)) list.forEach((item, index) => void refuseRuleTexts(item, `${path}.${name}[${index}]`));
+  }
+  const { properties } = schema;
+  if (!isJsonObject(properties)) return;
+  for (const name of Object.keys(properties)) refuseRuleTexts(properties[name], `${path}.properties.${name}`);
+}
+
 function strategyOf<T extends KubernetesObject>({ schema, validate }: SchemaKind<T>): ResourceStrategy<T> {
-  const byRules = validate ?? (() => []);
   const bySchema = compileValidator(schema);
+  const check = (object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly FieldError[] => {
+    const errors = bySchema(object, '', old);
+    // The program's rules read the types that the schema ensures.
+    return errors.length > 0 ? errors : (validate?.(object, old) ?? []);
+  };
   return {
     ...defaultStrategy,
     prepareForCreate: startGeneration,
-    validateCreate: (object) => [...bySchema(object, ''), ...byRules(object, undefined)],
-    prepareForUpdate: bumpGenerationOnSpecChange,
-    validateUpdate: (next, old) => [...bySchema(next, '', old), ...byRules(next, old)],
+    validateCreate: (object) => check(object, undefined),
+    prepareForUpdate: (next, old) => runWhole(bumpGenerationOnSpecChange(next, old)),
+    prepareForUpdateInSlices: bumpGenerationOnSpecChange,
+    validateUpdate: check,
+    ...(validate && { rulesOfProgram: validate }),
   };
 }
 
 function statusOf(strategy: ResourceStrategy<UnstructuredObject>): Subresource<UnstructuredObject> {
-  const rules = { ...strategy, prepareForUpdate: () => undefined };
   return {
     type: 'strategy',
     name: 'status',
     verbs: ['get', 'patch', 'update'],
-    strategy: statusStrategy(rules, { keeps: 'all' }),
+    strategy: statusStrategy(strategy, { keeps: 'all' }),
   };
 }

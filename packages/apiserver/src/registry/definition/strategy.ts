@@ -50,6 +50,11 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
     | ((next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext) => SlicedWork<readonly FieldError[]>)
     | undefined;
   /**
+   * Returns the errors of rules that the thread for large objects does not know, because they are functions of the program. Called in the
+   * turn of the request for objects that the thread found valid; validateCreate and validateUpdate apply the same rules. Absent = none.
+   */
+  rulesOfProgram?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly FieldError[];
+  /**
    * Checks whether the user of the request may write an object that is valid. `old` is absent when the object is
    * created. Resolves to the error if not. Absent = every user may.
    */

@@ -144,12 +144,14 @@ function tellFindings<T extends KubernetesObject>(
 
 async function requireLargeValid<T extends KubernetesObject>(
   parts: StoreParts<T>,
-  { context, object }: Omit<ValidationCall<T>, 'definition'>,
+  { context, strategy, object, old }: Omit<ValidationCall<T>, 'definition'>,
   large: LargeValidationCall,
 ): Promise<void> {
   const found = await parts.largeValidation?.validate(large, context.signal);
   for (const text of found?.warnings ?? []) context.warn(text);
   if (found?.errors !== undefined) throw invalid(parts, object, found.errors);
+  const errors = strategy.rulesOfProgram?.(object, old) ?? [];
+  if (errors.length > 0) throw invalid(parts, object, tellFieldErrors(errors));
 }
 
 function invalid<T extends KubernetesObject>(

@@ -1,5 +1,5 @@
 import type { DeepReadonly, ObjectMeta, UnstructuredObject } from '@kapstan/api';
-import type { ManagedFieldsEntry } from '@kapstan/api/internal';
+import { type ManagedFieldsEntry, runWhole } from '@kapstan/api/internal';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMap, refusal, StoreFixture, testContext, unconditionalStrategy } from '../../testing/store-fixture.ts';
@@ -239,7 +239,8 @@ describe('what an update may not change', () => {
     const strategy = {
       ...unconditionalStrategy,
       prepareForCreate: startGeneration,
-      prepareForUpdate: bumpGenerationOnSpecChange,
+      prepareForUpdate: (next: UnstructuredObject, old: DeepReadonly<UnstructuredObject>) =>
+        runWhole(bumpGenerationOnSpecChange(next, old)),
     };
     const store = fixture.store({ strategy });
     const created = await store.create(testContext(), configMap('a', { spec: { n: 1 } }));

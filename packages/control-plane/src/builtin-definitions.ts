@@ -1,10 +1,12 @@
 // The definitions of the built-in kinds, as this server's options have them, and of the program's own. Called by resources.ts.
 import type { Clock } from '@kapstan/api';
-import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';
+import { formatApiVersion } from '@kapstan/api/internal';
+import { definitionsId } from '@kapstan/apiextensions';
 import type { ResourceCatalog, ResourceDefinition } from '@kapstan/apiserver';
-import { type BuiltinServer, builtinResources } from '@kapstan/kubernetes';
+import { type BuiltinServer, builtinFacts, builtinResources } from '@kapstan/kubernetes';
 import type { AccessControl } from './access-control.ts';
 import type { SharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
+import { requireOwnKinds, type ServedNames } from './own-kinds.ts';
 import { startingWith } from './start-error.ts';
 
 export interface BuiltinOptions {
@@ -23,15 +25,19 @@ interface BuiltinParts {
   readonly catalog: ResourceCatalog;
   readonly access: AccessControl;
   readonly nodePorts: SharedNodePorts | undefined;
+  /** Resources that are answered but not stored. */
+  readonly virtual: readonly ServedNames[];
 }
 
-/** Rejects with a StartError for a range of service addresses that cannot be used, and for a kind whose name is taken. */
+/** Rejects with a StartError for a range of service addresses that cannot be used, and for a kind that cannot be served. */
 export async function builtinDefinitions(
   { kinds = [], ...options }: BuiltinOptions,
   parts: BuiltinParts,
 ): Promise<readonly ResourceDefinition[]> {
   const builtIn = await kubernetesDefinitions(options, parts);
-  return startingWith('kinds', () => joined(builtIn, kinds));
+  const served = [...builtIn, ...parts.virtual, builtinFacts(definitionsId).resource];
+  await startingWith('kinds', () => requireOwnKinds(kinds, served));
+  return [...builtIn, ...kinds];
 }
 
 async function kubernetesDefinitions(
@@ -53,18 +59,6 @@ async function kubernetesDefinitions(
       ...(kubeletAddressTypes === undefined ? {} : { kubeletAddressTypes }),
     }),
   );
-}
-
-function joined(
-  builtIn: readonly ResourceDefinition[],
-  kinds: readonly ResourceDefinition[],
-): readonly ResourceDefinition[] {
-  const taken = new Set(builtIn.map(formatGroupResource));
-  for (const name of kinds.map(formatGroupResource)) {
-    if (taken.has(name)) throw new TypeError(`"${name}" is served already; a kind of the program has one version`);
-    taken.add(name);
-  }
-  return [...builtIn, ...kinds];
 }
 
 function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {

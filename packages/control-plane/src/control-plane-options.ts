@@ -208,8 +208,8 @@ export interface ControlPlaneOptions {
    */
   readonly warnsWithoutEffect?: boolean | undefined;
   /**
-   * Kinds of the program, made by `schemaResource` of @kapstan/apiserver, each in one version. Clients, admission and control loops treat
-   * them as custom resources; a definition of the same name does not replace one. Default none.
+   * Kinds of the program, made by `schemaResource` of @kapstan/apiserver, each in one version, under names that no other kind of the group
+   * has. Clients, admission and control loops treat them as custom resources; a definition of the same name is not served. Default none.
    */
   readonly kinds?: readonly ResourceDefinition[] | undefined;
   /**

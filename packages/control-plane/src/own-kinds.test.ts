@@ -6,7 +6,7 @@ import { type SchemaKind, schemaResource } from '@kapstan/apiserver';
 import { clientConfigOf, connect, parseKubeconfig } from '@kapstan/client';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 
@@ -121,10 +121,54 @@ it('a kind of the program is served whatever --runtime-config turns off', async 
   await expect(remote.list(CustomResourceDefinition)).rejects.toSatisfy(isNotFound);
 });
 
-it('a kind whose name is taken keeps the server from starting', async () => {
-  const taken = { ...kind, group: '', kind: ConfigMap.kind, plural: ConfigMap.plural };
+describe('the server does not start with a kind', () => {
   const again = 'is served already; a kind of the program has one version';
-  await expect(start({ kinds: [schemaResource(taken)] })).rejects.toThrow(`kinds: "configmaps" ${again}`);
-  const twice = [kind, { ...kind, version: 'v2' }].map((one) => schemaResource(one));
-  await expect(start({ kinds: twice })).rejects.toThrow(`kinds: "gadgets.${group}" ${again}`);
+  const own = `gadgets.${group}`;
+  const changed = (...changes: Partial<typeof kind>[]) => changes.map((one) => schemaResource({ ...kind, ...one }));
+  const review = { group: 'authentication.k8s.io', kind: 'TokenReview', plural: 'tokenreviews' };
+  const access = { group: 'authorization.k8s.io', kind: 'Mine', plural: 'subjectaccessreviews' };
+  const definition = { group: 'apiextensions.k8s.io', kind: 'Mine', plural: 'customresourcedefinitions' };
+  const label = 'a DNS-1035 label must consist of lower case alphanumeric characters';
+
+  it.each<[string, readonly unknown[], string]>([
+    ['of Kubernetes', changed({ group: '', kind: ConfigMap.kind, plural: ConfigMap.plural }), `"configmaps" ${again}`],
+    ['that is not stored', changed({ group: '', kind: 'Mine', plural: 'bindings' }), `"bindings" ${again}`],
+    ['of reviews', changed(review), `"tokenreviews.authentication.k8s.io" ${again}`],
+    ['of reviews of access', changed(access), `"subjectaccessreviews.authorization.k8s.io" ${again}`],
+    ['of definitions', changed(definition), `"customresourcedefinitions.apiextensions.k8s.io" ${again}`],
+    ['in two versions', changed({}, { version: 'v2' }), `"${own}" ${again}`],
+    [
+      'of a name in use',
+      changed({ group: '', kind: 'Pod', plural: 'podz' }),
+      '"podz": the name "Pod" is in use by "pods"',
+    ],
+    ['twice', changed({}, { plural: 'others' }), `"others.${group}": the name "Gadget" is in use by "${own}"`],
+    [
+      'whose short name is in use',
+      changed({ shortNames: ['g'] }, { kind: 'Other', plural: 'others', shortNames: ['h', 'g'] }),
+      `"others.${group}": the name "g" is in use by "${own}"`,
+    ],
+    [
+      'whose list is in use',
+      changed({}, { kind: 'GadgetList', plural: 'lists' }),
+      `"lists.${group}": the name "GadgetList" is in use by "${own}"`,
+    ],
+    ['with a slash', changed({ plural: 'gad/gets' }), 'spec.names.plural: Invalid value: "gad/gets": '],
+    ['in capitals', changed({ plural: 'Gadgets' }), `spec.names.plural: Invalid value: "Gadgets": ${label}`],
+    ['of a kind with a space', changed({ kind: 'My Gadget' }), 'spec.names.kind: Invalid value: "My Gadget"'],
+    ['of no domain', changed({ group: 'gadgets' }), 'spec.group: Invalid value: "gadgets": should be a domain'],
+    ['of a strange version', changed({ version: '1' }), 'spec.versions[0].name: Invalid value: "1"'],
+    ['of nothing', [{}], 'item 0 is not made by schemaResource'],
+    ['that is absent', [...changed({}), undefined], 'item 1 is not made by schemaResource'],
+  ])('%s', async (_which, kinds, message) => {
+    const starting = start({ kinds: kinds as NonNullable<ControlPlaneOptions['kinds']> });
+    await expect(starting).rejects.toMatchObject({ name: 'StartError', option: 'kinds' });
+    await expect(starting).rejects.toThrow(message);
+  });
+
+  it('but with one in a group that Kubernetes protects', async () => {
+    const { client } = await start({ kinds: changed({ group: 'gadgets.k8s.io' }) });
+    const Protected = defineResource({ group: 'gadgets.k8s.io', version: 'v1', kind: 'Gadget', spec });
+    expect((await client.create(Protected, { metadata, spec: { size: 3 } })).spec.color).toBe('red');
+  });
 });

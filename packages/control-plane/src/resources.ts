@@ -23,6 +23,7 @@ import {
   type ResourceDefinition,
   ResourceStack,
   type ResourceStackOptions,
+  type ServedResource,
   storageCodecOf,
   WebhookPool,
 } from '@kapstan/apiserver';
@@ -209,11 +210,13 @@ async function openOnCatalog(
   const largeValidation = largeObjectValidation();
   const { open, createStack } = stackMaker(engines, options, { managedFields, admission, largeValidation });
   const nodePorts = nodePortsOf(engines, options);
-  const stacks = (await builtinDefinitions(options, { catalog, access, nodePorts })).map(createStack);
+  const virtual = virtualResources({ clock, findStore, engines, access, virtual: { managedFields, admission } });
+  const parts = { catalog, access, nodePorts, virtual: virtual.map(({ definition }) => definition) };
+  const stacks = (await builtinDefinitions(options, parts)).map(createStack);
   installGuarded(catalog, stacks, access);
   // Without this option, the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement, options.kinds);
-  installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
+  for (const resource of virtual) catalog.install(resource);
   const customResources = customResourcesOf(options, { catalog, createStack, webhooks });
   const polls = storePolls(options, engines, open);
   const close = async (): Promise<void> => {
@@ -327,11 +330,13 @@ interface VirtualParts {
   readonly virtual: Parameters<AccessControl['reviews']>[0];
 }
 
-/** Installs resources that are answered but not stored. */
-function installVirtual(catalog: ResourceCatalog, { clock, findStore, engines, access, virtual }: VirtualParts): void {
-  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
-  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
-  for (const review of access.reviews(virtual)) catalog.install(review);
+/** Returns the resources that are answered but not stored. */
+function virtualResources({ clock, findStore, engines, access, virtual }: VirtualParts): readonly ServedResource[] {
+  return [
+    virtualResource(bindings({ clock, findStore }), virtual),
+    virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual),
+    ...access.reviews(virtual),
+  ];
 }
 
 /** Installs roles and bindings so that nobody can grant permissions that they do not have. */

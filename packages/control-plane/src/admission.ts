@@ -46,8 +46,8 @@ export interface AdmissionOptions {
    */
   readonly functions?: AdmissionFunctions | readonly AdmissionFunction[] | undefined;
   /**
-   * Plug-ins of this program, on unless disabled. They run before kube-apiserver's; one that has the name of a plug-in
-   * that this version lacks runs at its place. Default none.
+   * Plug-ins of this program, on unless disabled, each under a name of its own. They run before kube-apiserver's; one that
+   * has the name of a plug-in that this version lacks runs at its place. Default none.
    */
   readonly plugins?: readonly AdmissionPlugin[] | undefined;
 }

@@ -43,8 +43,8 @@ export interface AdmissionChainOptions {
   /** Ports of the plug-ins that evaluate policies. Absent = there are no such plug-ins. */
   readonly policies?: PolicyPorts;
   /**
-   * Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name; one whose name it does
-   * not have runs before all others, so that they see what it changes.
+   * Further plug-ins, on unless disabled, each under a name that no other plug-in has. Each runs at the place that
+   * `builtIn` has for its name; one whose name it does not have runs before all others, so that they see what it changes.
    */
   readonly plugins?: readonly AdmissionPlugin[];
   readonly clock?: Clock;
@@ -71,14 +71,15 @@ export class AdmissionChain implements AdmissionControl {
   readonly #conditions: ConditionMetrics | undefined;
 
   /**
-   * Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled, and for
-   * configurations that cannot be used.
+   * Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled, for
+   * configurations that cannot be used, and for further plug-ins without a name of their own.
    */
   constructor(options: AdmissionChainOptions) {
     const { enabled = [], disabled = [], builtIn = noPlugins, plugins = [] } = options;
     const ports = { clock: systemClock, random: Math.random, ...options };
     refuseConfigurations(options, builtIn);
     const built = builtIn.make(ports);
+    refuseNames(plugins, new Set(built.map(({ plugin }) => plugin.name)));
     const names = [...built.map(({ plugin }) => plugin.name), ...plugins.map((plugin) => plugin.name)];
     const error = namesError(options, builtIn, new Set(names));
     if (error !== undefined) throw new TypeError(error);
@@ -184,6 +185,18 @@ function refuseConfigurations({ configurations }: AdmissionChainOptions, { confi
     if (configurable.has(name)) continue;
     const why = names.includes(name) ? 'cannot be configured in this version' : 'is unknown';
     throw new TypeError(`admission control configuration: plugin ${JSON.stringify(name)} ${why}`);
+  }
+}
+
+/** Flags turn plug-ins off by name, and metrics have one series for each name. */
+function refuseNames(plugins: readonly AdmissionPlugin[], built: ReadonlySet<string>): void {
+  const names = new Set<string>();
+  for (const { name } of plugins) {
+    if (typeof name !== 'string' || name === '') throw new TypeError('admission plugins: a plug-in has no name');
+    const why = built.has(name) ? 'is built in' : 'is given twice';
+    if (built.has(name) || names.has(name))
+      throw new TypeError(`admission plugins: ${JSON.stringify(name)} ${why}; each plug-in has a name of its own`);
+    names.add(name);
   }
 }
 

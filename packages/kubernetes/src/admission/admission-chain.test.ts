@@ -1,5 +1,5 @@
 import type { UnstructuredObject } from '@kapstan/api';
-import { AdmissionChain, type AdmissionChainOptions, alwaysAllow } from '@kapstan/apiserver';
+import { AdmissionChain, type AdmissionChainOptions, type AdmissionPlugin, alwaysAllow } from '@kapstan/apiserver';
 import { defaultStrategy } from '@kapstan/apiserver/internal';
 import { refusal, StoreFixture, testContext } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -31,19 +31,31 @@ describe('the admission chain', () => {
   });
 
   it('puts plug-ins from elsewhere where their names belong', () => {
-    const plugins = [{ name: 'ResourceQuota' }, { name: 'LimitPodHardAntiAffinityTopology' }];
-    expect(names({ plugins }).slice(0, 3)).toEqual([
-      'NamespaceLifecycle',
-      'LimitPodHardAntiAffinityTopology',
-      'LimitRanger',
-    ]);
-    expect(names({ plugins: [{ name: 'ResourceQuota' }] }).at(-1)).toBe('ResourceQuota');
+    const plugins = [{ name: 'PodNodeSelector' }, { name: 'ImagePolicyWebhook' }];
+    const found = names({ plugins });
+    const first = found.indexOf('ImagePolicyWebhook') - 1;
+    const expected = ['TaintNodesByCondition', 'ImagePolicyWebhook', 'PodSecurity', 'PodNodeSelector', 'Priority'];
+    expect(found.slice(first, first + expected.length)).toEqual(expected);
+  });
+
+  it.each<[string, readonly unknown[], string]>([
+    ['a built-in name', [{ name: 'LimitRanger' }], '"LimitRanger" is built in'],
+    ['a built-in name that is off', [{ name: 'AlwaysPullImages' }], '"AlwaysPullImages" is built in'],
+    ['one name twice', [{ name: 'Mine' }, { name: 'Other' }, { name: 'Mine' }], '"Mine" is given twice'],
+    ['an empty name', [{ name: '' }], 'a plug-in has no name'],
+    ['no name', [{}], 'a plug-in has no name'],
+  ])('refuses plug-ins from elsewhere with %s', (_which, plugins, message) => {
+    const make = () => names({ plugins: plugins as AdmissionPlugin[] });
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+    const disabled = ['LimitRanger', 'AlwaysPullImages'];
+    expect(() => names({ plugins: plugins as AdmissionPlugin[], disabled })).toThrow(message);
   });
 
   it('asks only the plug-ins that a resource concerns to validate it', async () => {
     const seen: string[] = [];
     const plugin = {
-      name: 'ResourceQuota',
+      name: 'ImagePolicyWebhook',
       validatedResources: ['deployments.apps'],
       validate: ({ resource }: { resource: { resource: string } }) => void seen.push(resource.resource),
     };
@@ -75,14 +87,14 @@ describe('the admission chain', () => {
       builtIn: kubernetesAdmission,
       catalog: server.catalog,
       authorizer: alwaysAllow,
-      plugins: [{ name: 'ResourceQuota', validate: () => undefined }],
+      plugins: [{ name: 'ImagePolicyWebhook', validate: () => undefined }],
     });
     expect(everything.validates({ group: '', resource: 'secrets' })).toBe(true);
   });
 
   it('shows a plug-in from elsewhere copies, so that validating cannot change what is written', async () => {
     const plugin = {
-      name: 'ResourceQuota',
+      name: 'ImagePolicyWebhook',
       validate: ({ object }: { object: { metadata?: { name?: string } } | undefined }) => {
         if (object?.metadata !== undefined) object.metadata.name = 'other';
       },

@@ -90,7 +90,7 @@ describe('--runtime-config', () => {
     expect(flagWarnings(flags)).toEqual(['--runtime-config: "apps/v1/deploymentz" is not a built-in resource']);
     expect(flagWarnings(parseServeFlags(['--runtime-config=certificates.k8s.io/v1beta1=false']))).toEqual([]);
     const [all] = flagWarnings(parseServeFlags(['--runtime-config=api/all=true']));
-    expect(all).toMatch(/^--runtime-config: api\/all=true has no effect on what this server does not have: /);
+    expect(all).toMatch(/^--runtime-config: api\/all=true has no effect on resources that this server does not have: /);
     expect(all).toContain('certificates.k8s.io/v1beta1');
   });
 

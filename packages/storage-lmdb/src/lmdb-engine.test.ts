@@ -239,7 +239,8 @@ describe('limits', () => {
     const values = new Map(
       [...body.matchAll(/(\w+): ([\d_]+),/g)].map(([, name, value]) => [name, Number(value!.replaceAll('_', ''))]),
     );
-    const documented = [...source.matchAll(/Default ([\d ]*\d)[^*]*\*\/\s+readonly (\w+)\?/g)];
+    const inOneLine = source.replaceAll(/\n\s+\* /g, ' ');
+    const documented = [...inOneLine.matchAll(/Default ([\d ]*\d)[^*]*\*\/\s+readonly (\w+)\?/g)];
     expect(documented.length).toBe(values.size);
     for (const [, value, name] of documented)
       expect([name, Number(value!.replaceAll(' ', ''))]).toEqual([name, values.get(name!)]);

@@ -3,11 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { defaultListWatchOptions, resolveListWatchOptions } from './list-watch-options.ts';
 
 describe('options of the list/watch machine', () => {
-  // A comment of several lines is one line here.
-  const source = readFileSync(new URL('./list-watch-options.ts', import.meta.url), 'utf8').replaceAll(
-    /\n\s+\*(?!\/) ?/g,
-    ' ',
-  );
+  const text = readFileSync(new URL('./list-watch-options.ts', import.meta.url), 'utf8');
+  // A comment of several lines becomes one line.
+  const source = text.replaceAll(/\n\s+(?:\* |(?=\*\/))/g, ' ');
 
   it.each(['useWatchList', 'pageSize', 'minWatchTimeoutMs', 'idleTimeoutMs', 'internalErrorRetryMs'] as const)(
     'documents the default of %s as it is',

@@ -2,10 +2,9 @@
 // protobuf.
 import { isDeepStrictEqual } from 'node:util';
 import { type KubernetesObject, parseJson, type Revision, stringifyJson } from '@kapstan/api';
-import { encodeJsonInSlices, JsonLimitError, parseJsonInSlices, type SlicedWork } from '@kapstan/api/internal';
+import { encodeJsonInSlices, parseJsonInSlices, type SlicedWork } from '@kapstan/api/internal';
 import { spliceResourceVersion } from './json-splice.ts';
 import { isSameJson } from './same-content.ts';
-import { StorageError } from './storage-error.ts';
 
 /** Turns objects into bytes and back. */
 export interface Codec<T extends KubernetesObject> {
@@ -43,28 +42,12 @@ export interface Codec<T extends KubernetesObject> {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Maximum number of members of one object in a stored value: listing the names of a larger one holds the thread too long. Decision 0045. */
-const maxMembers = 100_000;
-
-function* encodeInSlices(object: object): SlicedWork<Uint8Array> {
-  try {
-    return yield* encodeJsonInSlices(object, { after: '\n', maxMembers });
-  } catch (error) {
-    if (!(error instanceof JsonLimitError)) throw error;
-    throw tooLarge(error);
-  }
-}
-
-function tooLarge(cause: JsonLimitError): StorageError {
-  return new StorageError({ code: 'TooLarge', message: `the result holds ${cause.message}`, cause });
-}
-
 /** Returns a codec that writes one line of JSON with a final newline, as kube-apiserver stores custom resources. */
 export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
   return {
     mediaType: 'application/json',
     encode: (object) => encoder.encode(`${stringifyJson(object)}\n`),
-    encodeInSlices,
+    encodeInSlices: (object) => encodeJsonInSlices(object, { after: '\n' }),
     decode: (bytes, revision) => versioned<T>(parseJson(decoder.decode(bytes)), revision),
     decodeInSlices: function* (bytes, revision) {
       return versioned<T>(yield* parseJsonInSlices(decoder.decode(bytes)), revision);

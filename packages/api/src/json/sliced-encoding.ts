@@ -4,18 +4,14 @@ import { fitsOneSlice, membersPerSlice, namesInSlices, type SlicedWork } from '.
 import { isJsonObject, isLeaf, itemsPerSlice, stringifyJson } from './json.ts';
 import { JsonLimitError } from './json-syntax.ts';
 
-interface JsonOutput {
-  /** Takes the next part of the JSON. Parts never divide a character. */
-  write(part: string): void;
-  /** Maximum number of members of one object. */
-  readonly maxMembers: number;
-}
+/** Takes the next part of the JSON. Parts never divide a character. */
+type Write = (part: string) => void;
 
 /** Does what {@link stringifyJson} does, for a value of any size. */
 export function* stringifyInSlices(value: unknown): SlicedWork<string> {
   if (fitsOneSlice(value)) return stringifyJson(value);
   const parts: string[] = [];
-  yield* writeLarge(value, { write: (part) => void parts.push(part), maxMembers: Number.POSITIVE_INFINITY });
+  yield* writeLarge(value, (part) => parts.push(part));
   return parts.join('');
 }
 
@@ -26,8 +22,6 @@ export interface EncodeOptions {
   readonly after?: string;
   /** Most bytes of a value that does not fit one slice. Default: no limit. */
   readonly maxBytes?: number;
-  /** Maximum number of members of one object. Default: no limit. */
-  readonly maxMembers?: number;
 }
 
 /**
@@ -35,68 +29,65 @@ export interface EncodeOptions {
  * one call. Throws {@link JsonLimitError} for more bytes than allowed.
  */
 export function* encodeJsonInSlices(value: unknown, options: EncodeOptions = {}): SlicedWork<Uint8Array<ArrayBuffer>> {
-  const { after = '', maxBytes = Number.POSITIVE_INFINITY, maxMembers = Number.POSITIVE_INFINITY } = options;
+  const { after = '', maxBytes = Number.POSITIVE_INFINITY } = options;
   if (fitsOneSlice(value)) return encoder.encode(`${stringifyJson(value)}${after}`);
   const bytes = new Utf8Parts(maxBytes);
-  yield* writeLarge(value, { write: (part) => bytes.add(part), maxMembers });
+  yield* writeLarge(value, (part) => bytes.add(part));
   bytes.add(after);
   return bytes.joined();
 }
 
-function* writeLarge(value: unknown, output: JsonOutput): SlicedWork<void> {
+function* writeLarge(value: unknown, write: Write): SlicedWork<void> {
   if (!fitsOneSlice(value)) {
-    if (Array.isArray(value)) return yield* writeItems(value, output);
-    if (isJsonObject(value)) return yield* writeMembers(value, output);
+    if (Array.isArray(value)) return yield* writeItems(value, write);
+    if (isJsonObject(value)) return yield* writeMembers(value, write);
   }
-  output.write(stringifyJson(value));
+  write(stringifyJson(value));
 }
 
-function* writeItems(list: readonly unknown[], output: JsonOutput): SlicedWork<void> {
+function* writeItems(list: readonly unknown[], write: Write): SlicedWork<void> {
   let separator = '';
   let run: unknown[] = [];
   const writeRun = (): void => {
     if (run.length === 0) return;
-    output.write(`${separator}${stringifyJson(run).slice(1, -1)}`);
+    write(`${separator}${stringifyJson(run).slice(1, -1)}`);
     separator = ',';
     run = [];
   };
-  output.write('[');
+  write('[');
   for (const item of list) {
     if (isLeaf(item) || fitsOneSlice(item)) run.push(item);
     else {
       writeRun();
-      output.write(separator);
+      write(separator);
       separator = ',';
-      yield* writeLarge(item, output);
+      yield* writeLarge(item, write);
     }
     if (run.length < itemsPerSlice) continue;
     writeRun();
     yield;
   }
   writeRun();
-  output.write(']');
+  write(']');
 }
 
-function* writeMembers(object: Record<string, unknown>, output: JsonOutput): SlicedWork<void> {
+function* writeMembers(object: Record<string, unknown>, write: Write): SlicedWork<void> {
   let separator = '';
-  const names = yield* namesInSlices(object);
-  if (names.length > output.maxMembers)
-    throw new JsonLimitError(`an object with more than ${output.maxMembers} members`);
-  output.write('{');
-  for (const [index, key] of names.entries()) {
+  write('{');
+  for (const [index, key] of (yield* namesInSlices(object)).entries()) {
     const member = object[key];
     if (member !== undefined) {
       const name = `${separator}${JSON.stringify(key)}:`;
       separator = ',';
-      if (isLeaf(member)) output.write(name + JSON.stringify(member));
+      if (isLeaf(member)) write(name + JSON.stringify(member));
       else {
-        output.write(name);
-        yield* writeLarge(member, output);
+        write(name);
+        yield* writeLarge(member, write);
       }
     }
     if (index % membersPerSlice === membersPerSlice - 1) yield;
   }
-  output.write('}');
+  write('}');
 }
 
 /** Number of characters that are encoded at once. */

@@ -132,6 +132,7 @@ class LongMessageReader {
     const state = newFormState();
     while (cursor.at < end) {
       if (this.#isDue()) yield;
+      cursor.fields++;
       takeField(form, state, cursor);
     }
     const json = form.jsonOf(state);

@@ -128,7 +128,7 @@ function readMapEntry(cursor: WireCursor, object: Json, field: MessageField): vo
   let key = '';
   let value: unknown;
   for (const end = cursor.end(); cursor.at < end; ) {
-    const tag = cursor.tag();
+    const tag = cursor.varint();
     if (tag === 0x0a) key = cursor.text(cursor.end());
     else if (entry !== undefined && tag === entry.tag) value = readValue(cursor, entry);
     else cursor.skip(tag % 8);

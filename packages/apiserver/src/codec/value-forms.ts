@@ -1,5 +1,5 @@
 // Messages whose JSON is not an object of their fields: quantities, times, numbers or texts, JSON. Used by protobuf-decoder.ts.
-import { formatTime } from '@kapstan/api';
+import { formatTime, parseJson } from '@kapstan/api';
 import { parseJsonInSlices, type SlicedWork } from '@kapstan/api/internal';
 import type { WireCursor } from './wire-cursor.ts';
 
@@ -22,9 +22,9 @@ export function newFormState(): FormState {
   return { isText: false, number: 0, text: '', seconds: undefined, nanos: 0 };
 }
 
-/** Reads one field, whether the message has it or not. */
+/** Reads one field, whether the message has it or not. It is not counted: the message is one value. */
 export function takeField(form: ValueForm, state: FormState, cursor: WireCursor): void {
-  const tag = cursor.tag();
+  const tag = cursor.varint();
   if (!form.take(state, cursor, tag)) cursor.skip(tag % 8);
 }
 
@@ -66,10 +66,25 @@ const form = (take: ValueForm['take'], jsonOf: (state: FormState) => unknown): V
   },
 });
 
+/** Longer JSON is parsed in slices. */
+const longText = 16 * 1024;
+
+/** Returns undefined for a text that is not JSON, whose fault the reader in slices tells in Go's words. */
+function parsedAtOnce(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: parseJson(text) };
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
 const json: ValueForm = {
   take: takeText,
   jsonOf: function* ({ text }) {
-    return text === '' ? null : yield* parseJsonInSlices(text);
+    if (text === '') return null;
+    const parsed = text.length < longText ? parsedAtOnce(text) : undefined;
+    return parsed === undefined ? yield* parseJsonInSlices(text) : parsed.value;
   },
 };
 

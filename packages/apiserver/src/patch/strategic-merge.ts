@@ -47,9 +47,9 @@ interface MapMerge {
 
 function* mergeMaps({ present, change, node }: MapMerge, merging: Merging): SlicedWork<Fields> {
   if (Object.hasOwn(change, directive)) return applyDirective(change);
-  yield* applyRetainKeys(present, change);
-  yield* applyElementOrders({ present, change, node }, merging);
   const members = new MemberCount(present);
+  yield* applyRetainKeys(present, change, members);
+  yield* applyElementOrders({ present, change, node }, merging);
   for (const name of yield* sortInSlices(yield* namesInSlices(change))) {
     if (merging.pace.isDue()) yield;
     const was = Object.hasOwn(present, name);
@@ -69,7 +69,7 @@ function applyDirective(patch: Fields): Fields {
 }
 
 /** Removes members that the list does not name. The list must name the members that the patch sets. */
-function* applyRetainKeys(original: Fields, patch: Fields): SlicedWork<void> {
+function* applyRetainKeys(original: Fields, patch: Fields, members: MemberCount): SlicedWork<void> {
   if (!Object.hasOwn(patch, retainKeys)) return;
   const kept = patch[retainKeys];
   delete patch[retainKeys];
@@ -81,7 +81,11 @@ function* applyRetainKeys(original: Fields, patch: Fields): SlicedWork<void> {
       throw new StrategicMergeError('badRequest', 'invalid patch format of retainKeys');
     }
   }
-  for (const name of yield* namesInSlices(original)) if (!names.has(name)) delete original[name];
+  for (const name of yield* namesInSlices(original)) {
+    if (names.has(name)) continue;
+    delete original[name];
+    members.changed(true, false);
+  }
 }
 
 /** Merges and orders the lists that have a $setElementOrder, and takes them out of the patch. */

@@ -22,10 +22,12 @@ export function bodyError(error: unknown): unknown {
 
 /** Counts the members of a map while a patch changes it, as far as its size is known. */
 export class MemberCount {
+  readonly #before: number;
   #count: number;
 
   constructor(map: object) {
-    this.#count = knownSize(map);
+    this.#before = knownSize(map);
+    this.#count = this.#before;
   }
 
   /** Counts one change of a member: whether it was there before, and whether it is there now. */
@@ -33,9 +35,9 @@ export class MemberCount {
     this.#count += Number(is) - Number(was);
   }
 
-  /** Throws 413 for a map with more members than a body may have. */
+  /** Throws 413 for a map that has grown beyond what a body may have. One that was wider may become smaller. */
   check(): void {
-    if (this.#count > bodyLimits.maxMembers)
+    if (this.#count > Math.max(bodyLimits.maxMembers, this.#before))
       throw requestEntityTooLarge(`the result holds an object with more than ${bodyLimits.maxMembers} members`);
   }
 }

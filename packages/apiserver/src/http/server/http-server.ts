@@ -130,7 +130,9 @@ function secureContextOf({ cert, key, clientCa }: TlsOptions): SecureContextOpti
   return { cert: cert as string, key: key as string, ca, minVersion: 'TLSv1.2' };
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
+/** Node cuts long lists of headers, so such a request may have a body. */
+function hasBody({ headers, rawHeaders }: IncomingMessage): boolean {
+  if (rawHeaders.length > 2 * maxHeaders) return true;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
@@ -223,6 +225,8 @@ class Connections {
       const offer = { request, socket, head };
       this.#unanswered.whenAnswered(socket, () => {
         if (this.#options.upgrades?.(request) === true) return this.#serveDetached(offer, offer);
+        // Its head may be cut, so nothing behind it could be told from its body.
+        if (refusalOf(request) !== undefined) return this.#serveDetached(offer);
         // The request is parsed again without its offer, and the connection continues.
         socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
         socket.removeAllListeners('timeout');

@@ -78,6 +78,19 @@ describe.each(['plain', 'TLS'])('requests sent ahead on a connection that is %s'
     expect(Math.max(...listeners)).toBeLessThan(10);
   });
 
+  it.each([
+    ['more headers than allowed', 1, 2_100],
+    ['so many offers that the rest is allowed', 200, 2_000],
+  ])('are never read from the body of a request with an offer and %s', async (_, offers, others) => {
+    const socket = await open(kind);
+    const inner = get('/inner');
+    const head = `POST /outer HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n${'Upgrade: theirs\r\n'.repeat(offers)}`;
+    socket.write(`${head}${'x-i: 1\r\n'.repeat(others)}Content-Length: ${inner.length}\r\n\r\n${inner}`);
+    const answers = await text(socket);
+    expect(answers).toMatch(/^HTTP\/1\.1 431 /);
+    expect(answers).not.toContain('/inner');
+  });
+
   it('leave no listeners behind, however many wait', async () => {
     const socket = await open(kind);
     socket.write(get('/late').repeat(100) + last);

@@ -20,7 +20,7 @@ export interface QuotaEvaluator {
   measures(name: string): boolean;
   /** Returns whether an object is in a scope. Absent = quotas with scopes measure none of its objects. */
   matchesScope?(term: ScopeTerm, object: MeasuredObject): boolean;
-  /** Returns the amounts among these names that the object must name and does not: "must specify …". Absent = none. */
+  /** Returns the required amounts among these names that the object leaves out: "must specify …". Absent = none. */
   missingAmounts?(names: readonly string[], object: MeasuredObject): SlicedWork<string | undefined>;
   usage(object: MeasuredObject): SlicedWork<Amounts>;
   /** Returns true for a change after which less may be used. Absent = only a deletion gives something back. */

@@ -8,6 +8,7 @@ import { consoleLogger } from './command/console-logger.ts';
 import { releaseMemoryWhenIdle } from './command/idle-memory.ts';
 import { printIntoLog } from './command/library-output.ts';
 import type { LogStream } from './command/log-stream.ts';
+import { stopWithNpx } from './command/npx-shell.ts';
 import { printResult, standardErrorLog } from './command/standard-streams.ts';
 import { listenForStop, type StopSignal } from './command/stop-signal.ts';
 import { startControlPlane } from './control-plane.ts';
@@ -49,9 +50,11 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
   const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info', log);
   const restore = printIntoLog(logger);
   const stopReleasing = flags['release-idle-memory'] ? releaseMemoryWhenIdle() : undefined;
+  const ignoreNpx = stopWithNpx();
   try {
     return await serving(flags, { log, logger, stop });
   } finally {
+    ignoreNpx();
     stopReleasing?.();
     restore();
     log.close();

@@ -1,5 +1,5 @@
 // CallStop ends one call of a webhook early: at its time limit, when its caller gives up, or when the pool closes. It replaces an
-// AbortSignal, because a request of Node that listens to one costs about 20 us more. Used by webhook-pool.ts.
+// AbortSignal, because listening to one costs about 20 us a call. Used by webhook-pool.ts and webhook-connections.ts.
 
 export class CallStop {
   #isStopped = false;

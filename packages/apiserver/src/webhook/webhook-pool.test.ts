@@ -216,13 +216,23 @@ describe('WebhookPool', () => {
   });
 
   it('keeps the connections of a wave of calls', async () => {
+    const held: ServerResponse[] = [];
+    answer = (request, response) => {
+      request.resume();
+      // Each call of a wave needs a connection of its own, because none is answered before all have come.
+      if (held.push(response) === 60) for (const one of held.splice(0)) one.end('{}');
+    };
     const wave = (): Promise<unknown> =>
       Promise.all(Array.from({ length: 60 }, () => pool.post({ url: url(), caBundle: ca }, call)));
     await wave();
-    const opened = connections;
-    expect(opened).toBeGreaterThan(16);
+    expect(connections).toBe(60);
     await wave();
-    expect(connections).toBe(opened);
+    expect(connections).toBe(60);
+  });
+
+  it('gives a connection that becomes free to a call that waits for a handshake', async () => {
+    await Promise.all(Array.from({ length: 200 }, () => pool.post({ url: url(), caBundle: ca }, call)));
+    expect(connections).toBeLessThan(200);
   });
 
   it('opens sixteen connections to one webhook at a time', async () => {
@@ -247,6 +257,18 @@ describe('WebhookPool', () => {
     expect((await all).every(({ status }) => status === 'rejected')).toBe(true);
     last.destroy();
     for (const socket of sockets) socket.destroy();
+    mute.close();
+  });
+
+  it('ends the handshakes of calls that were given up', async () => {
+    const sockets: Socket[] = [];
+    const mute = createTcpServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()));
+    mute.listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const target = { url: `https://127.0.0.1:${(mute.address() as AddressInfo).port}/`, caBundle: ca };
+    const calls = Array.from({ length: 16 }, () => failure(pool.post(target, { ...call, timeoutSeconds: 0.3 })));
+    expect((await Promise.all(calls)).every((text) => text.startsWith('timeout: '))).toBe(true);
+    await vi.waitFor(() => expect(sockets.filter((socket) => socket.closed)).toHaveLength(16));
     mute.close();
   });
 
@@ -331,10 +353,21 @@ describe('WebhookPool', () => {
   });
 
   it('reads no more of an answer than it may', async () => {
-    answer = (_request, response) => void response.end('x'.repeat(2_000));
-    expect(await failure(pool.post({ url: url(), caBundle: ca }, call))).toBe(
-      'refused: the answer of the webhook is larger than 1024 bytes',
-    );
+    const tooLarge = 'refused: the answer of the webhook is larger than 1024 bytes';
+    let sent = 0;
+    answer = (_request, response) => {
+      response.writeHead(200);
+      const send = (): void => {
+        sent += 1;
+        if (sent < 1_000) response.write('x'.repeat(500), () => setTimeout(send, 1));
+      };
+      send();
+    };
+    expect(await failure(pool.post({ url: url(), caBundle: ca }, call))).toBe(tooLarge);
+    expect(sent).toBeLessThan(1_000);
+    // The length that the webhook announces is enough, so nothing of the answer needs to come.
+    answer = (_request, response) => response.writeHead(200, { 'content-length': 1025 }).flushHeaders();
+    expect(await failure(pool.post({ url: url(), caBundle: ca }, call))).toBe(tooLarge);
   });
 
   it('bounds connections and calls of a webhook, and one that hangs holds no other', async () => {

@@ -2,16 +2,21 @@
 // and limits them per webhook, and limits time and bytes of each call, so that a hanging webhook does not affect
 // others. Source: apiserver util/webhook ClientManager, client-go rest.Request.
 
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { type RequestOptions, request } from 'node:https';
 import { type Clock, delay, systemClock } from '@kapstan/api';
-import { addAbortListener, type CallSignal, goQuote, messageOf, removeAbortListener } from '@kapstan/api/internal';
+import {
+  addAbortListener,
+  type CallSignal,
+  goQuote,
+  messageOf,
+  removeAbortListener,
+  TurnShare,
+} from '@kapstan/api/internal';
 import { dialError } from '../peer/dial-error.ts';
-import { readAnswer } from '../peer/read-answer.ts';
 import type { ResolveService } from '../peer/service-address.ts';
 import { CallStop } from './call-stop.ts';
-import { WebhookAgent, type WebhookTrust } from './webhook-agent.ts';
 import { refusalText } from './webhook-answer.ts';
+import type { WebhookAnswer } from './webhook-connection.ts';
+import type { WebhookConnections, WebhookTrust } from './webhook-connections.ts';
 import { type WebhookAddress, type WebhookKeyPair, type WebhookTarget, webhookAddress } from './webhook-target.ts';
 
 /** Options of a {@link WebhookPool}. */
@@ -72,7 +77,7 @@ function isReset(error: unknown): boolean {
 }
 
 /** Maximum number of sets of trusted authorities whose connections are kept. */
-const maxAgents = 256;
+const maxTrusts = 256;
 /** Maximum number of times that a webhook may ask for another attempt of one call. Source: client-go rest.Request. */
 const maxRetries = 10;
 
@@ -90,11 +95,13 @@ export class WebhookPool {
   readonly #maxCalls: number;
   readonly #maxConnections: number;
   /** Connections by their trusted authorities and presented certificate, the last used one last. */
-  readonly #agents = new Map<string, WebhookAgent>();
+  readonly #connections = new Map<string, WebhookConnections>();
   /** Number of calls under way by webhook. Webhooks without any are absent. */
   readonly #calls = new Map<string, number>();
   /** Calls under way, which end when the pool closes. */
   readonly #running = new Map<CallStop, WebhookAddress>();
+  readonly #turns = new TurnShare(systemClock);
+  #loading: Promise<typeof import('./webhook-connections.ts')> | undefined;
   #isClosed = false;
 
   constructor(options: WebhookPoolOptions = {}) {
@@ -125,6 +132,8 @@ export class WebhookPool {
       const left = (this.#calls.get(address.url) ?? 1) - 1;
       if (left === 0) this.#calls.delete(address.url);
       else this.#calls.set(address.url, left);
+      // The calls of a burst end in one turn when their webhook hangs, and what follows costs more than the call.
+      await this.#turns.room();
     }
   }
 
@@ -132,7 +141,7 @@ export class WebhookPool {
   close(): void {
     this.#isClosed = true;
     for (const [stop, address] of this.#running) stop.stop(canceled(address));
-    for (const agent of this.#agents.values()) agent.destroy();
+    for (const connections of this.#connections.values()) connections.end();
   }
 
   /** The time includes looking up a Service and waiting for a connection. */
@@ -166,50 +175,52 @@ export class WebhookPool {
     const authorization = await target.identity?.authorization?.();
     const certificate = await target.identity?.certificate?.();
     stop.throwIfStopped();
-    const options: RequestOptions = {
-      method: 'POST',
-      hostname,
-      port,
-      path: address.path,
-      servername: address.servername,
-      headers: headersOf(address, call, authorization),
-    };
-    const onRefused = (error: unknown): never => {
-      const failure = error as NodeJS.ErrnoException;
+    const { path, servername } = address;
+    const { body, maxAnswerBytes } = call;
+    const request = { path, headers: headersOf(address, call, authorization), body, maxAnswerBytes, tooLarge };
+    const onFailure = (error: NodeJS.ErrnoException): never => {
+      if (error instanceof WebhookError) throw error;
       // A certificate is for the name of the Service, whatever its address.
-      const isName = failure.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && address.servername !== '';
-      throw dialError(failure, { host: isName ? address.servername : hostname, port });
+      const isName = error.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && servername !== '';
+      throw dialError(error, { host: isName ? servername : hostname, port });
     };
     for (let retries = 0; ; retries++) {
       // Connections of a call that waited to ask again may have been given up.
-      const agent = this.#agentFor(target, certificate);
-      const answer = await send({ options: { ...options, agent }, body: call.body, stop }).catch(onRefused);
-      const body = await readAnswer(answer, call.maxAnswerBytes, largerThan);
+      const connections = await this.#connectionsFor(target, certificate);
+      await this.#turns.room();
+      const answer = await connections.send({ hostname, port, servername }, request, stop).catch(onFailure);
       const waitSeconds = retries < maxRetries ? wantedWaitSeconds(answer) : undefined;
-      if (waitSeconds === undefined) return answerOf(answer, body);
+      if (waitSeconds === undefined) return answerOf(answer);
       const waiting = new AbortController();
       stop.onStop(() => waiting.abort());
       await delay(this.#clock, waitSeconds * 1000, waiting.signal);
     }
   }
 
-  #agentFor({ caBundle = '', identity }: WebhookTarget, certificate: WebhookKeyPair | undefined): WebhookAgent {
+  async #connectionsFor(
+    { caBundle = '', identity }: WebhookTarget,
+    certificate: WebhookKeyPair | undefined,
+  ): Promise<WebhookConnections> {
+    // Most servers call no webhook, and loading the HTTP client takes 30 ms.
+    this.#loading ??= import('./webhook-connections.ts');
+    const { WebhookConnections } = await this.#loading;
+    if (this.#isClosed) throw new Error('context canceled');
     const trust = { caBundle, certificate, trustsAnyone: identity?.trustsAnyone };
     const key = identity === undefined ? caBundle : trustKey(trust);
-    const known = this.#agents.get(key);
-    const agent = known ?? new WebhookAgent({ trust, maxConnections: this.#maxConnections });
-    this.#agents.delete(key);
-    this.#agents.set(key, agent);
-    if (known === undefined && this.#agents.size > maxAgents) this.#forgetOne();
-    return agent;
+    const known = this.#connections.get(key);
+    const connections = known ?? new WebhookConnections({ trust, maxConnections: this.#maxConnections });
+    this.#connections.delete(key);
+    this.#connections.set(key, connections);
+    if (known === undefined && this.#connections.size > maxTrusts) this.#forgetOne();
+    return connections;
   }
 
   /** Webhooks come and go with their authorities. */
   #forgetOne(): void {
-    for (const [key, agent] of this.#agents) {
-      if (!agent.isIdle) continue;
-      this.#agents.delete(key);
-      return agent.destroy();
+    for (const [key, connections] of this.#connections) {
+      if (!connections.isIdle) continue;
+      this.#connections.delete(key);
+      return connections.end();
     }
   }
 
@@ -253,29 +264,27 @@ function canceled(address: WebhookAddress): WebhookError {
 
 function headersOf(
   address: WebhookAddress,
-  { body, traceParent, baggage }: WebhookCall,
+  { traceParent, baggage }: WebhookCall,
   authorization: string | undefined,
-): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {
+): Record<string, string> {
+  const headers: Record<string, string> = {
     host: address.host,
     accept: 'application/json, */*',
     'content-type': 'application/json',
-    'content-length': body.length,
     'user-agent': 'kapstan',
   };
-  // Node refuses headers that are undefined.
   if (authorization !== undefined) headers.authorization = authorization;
   if (traceParent !== undefined) headers.traceparent = traceParent;
   if (baggage !== undefined) headers.baggage = baggage;
   return headers;
 }
 
-function largerThan(maxBytes: number): WebhookError {
+function tooLarge(maxBytes: number): WebhookError {
   return new WebhookError(`the answer of the webhook is larger than ${maxBytes} bytes`, { reason: 'refused' });
 }
 
 /** Throws WebhookError for an answer that is not 2xx. */
-function answerOf({ statusCode: code = 0, headers }: IncomingMessage, body: Buffer): WebhookPoolAnswer {
+function answerOf({ code, headers, body }: WebhookAnswer): WebhookPoolAnswer {
   const contentType = headers['content-type'] ?? '';
   if (code >= 200 && code < 300) return { body, contentType, code };
   throw new WebhookError(refusalText({ code, contentType, body: body.toString('utf8') }), { reason: 'refused', code });
@@ -285,42 +294,8 @@ function answerOf({ statusCode: code = 0, headers }: IncomingMessage, body: Buff
  * Returns after how many seconds the webhook wants the call again; undefined = not again. Source: client-go
  * rest/with_retry.go checkWait.
  */
-function wantedWaitSeconds({ statusCode: code = 0, headers }: IncomingMessage): number | undefined {
+function wantedWaitSeconds({ code, headers }: WebhookAnswer): number | undefined {
   if (code !== 429 && code < 500) return undefined;
   const wanted = headers['retry-after'] ?? '';
   return /^[+-]?\d+$/.test(wanted) ? Math.max(0, Number(wanted)) : undefined;
-}
-
-/** Tries again if the webhook closed an idle connection just as it was used. */
-async function send(sending: Sending): Promise<IncomingMessage> {
-  for (;;) {
-    const outcome = await sendOnce(sending);
-    if (!('error' in outcome)) return outcome.answer;
-    sending.stop.throwIfStopped();
-    if (!outcome.isStale) throw outcome.error;
-  }
-}
-
-type Outcome = { readonly answer: IncomingMessage } | { readonly error: Error; readonly isStale: boolean };
-
-interface Sending {
-  readonly options: RequestOptions;
-  readonly body: Uint8Array;
-  readonly stop: CallStop;
-}
-
-function sendOnce({ options, body, stop }: Sending): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const sent = request(options, (answer) => resolve({ answer }));
-    sent.on('error', (error: NodeJS.ErrnoException) => {
-      const isCut = error.code === 'ECONNRESET' || error.code === 'EPIPE';
-      resolve({ error, isStale: isCut && sent.reusedSocket });
-    });
-    sent.end(body);
-    stop.onStop(() => {
-      sent.destroy();
-      // A request that still waits for a connection does not report its end until it has one.
-      resolve({ error: new Error('the call was stopped'), isStale: false });
-    });
-  });
 }

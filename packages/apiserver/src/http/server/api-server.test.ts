@@ -1,3 +1,6 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { onNextTurn } from '@kapstan/api/internal';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../testing/api-server-fixture.ts';
@@ -14,6 +17,39 @@ const configMap = (name: string, data: Record<string, string> = {}) => ({
   kind: 'ConfigMap',
   metadata: { name },
   data,
+});
+
+describe('requests that arrive at once', () => {
+  it('begin in several turns of the event loop', async () => {
+    let turn = 0;
+    let isOver = false;
+    const count = (): void => {
+      turn += 1;
+      if (!isOver) onNextTurn(count);
+    };
+    const begunInTurn: number[] = [];
+    const slowAuthenticator = {
+      authenticate: () => {
+        begunInTurn[turn] = (begunInTurn[turn] ?? 0) + 1;
+        const endMs = performance.now() + 5;
+        while (performance.now() < endMs);
+        return { name: 'alice', groups: [] };
+      },
+    };
+    const slow = await startTestServer(openLmdbEngine, { authentication: { authenticators: [slowAuthenticator] } });
+    count();
+    const { port, hostname } = new URL(slow.url);
+    const socket = connect(Number(port), hostname);
+    const request = `GET ${configMaps} HTTP/1.1\r\nHost: here\r\n`;
+    const last = `${request}Connection: close\r\n`;
+    socket.write([...Array.from({ length: 39 }, () => request), last, ''].join('\r\n'));
+    const answers = await text(socket);
+    isOver = true;
+    await slow.close();
+    expect(answers.match(/^HTTP\/1.1 200 OK/gm)).toHaveLength(40);
+    // Five milliseconds each, twenty a turn.
+    expect(Math.max(...begunInTurn.filter((begun) => begun !== undefined))).toBeLessThan(10);
+  });
 });
 
 describe('the verbs of a resource', () => {

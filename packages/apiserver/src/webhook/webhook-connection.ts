@@ -1,0 +1,156 @@
+// WebhookConnection: one connection to a webhook, which makes one call at a time. It uses undici's HTTP client, because a call by node:https
+// costs twice as much CPU. undici's main entry point also loads fetch, caches and mocks, which takes 0.1 s, so only the file of the client
+// is imported (docs/decisions/0044-small-bundles.md). Used by webhook-connections.ts.
+/// <reference path="./undici-client.d.ts" />
+import type { IncomingHttpHeaders } from 'node:http';
+import { connect, type SecureContext, type TLSSocket } from 'node:tls';
+import type { Client as UndiciClient } from 'undici/index.js';
+import Client from 'undici/lib/dispatcher/client.js';
+import { checkCertificateNames } from '../peer/certificate-names.ts';
+import { formatHostPort } from '../registry/definition/destination.ts';
+
+/** Where a connection leads. */
+export interface WebhookPlace {
+  readonly hostname: string;
+  readonly port: number;
+  /** Name that the certificate must be for. Empty = the host name, which TLS does not announce then. */
+  readonly servername: string;
+}
+
+export interface WebhookConnectionOptions {
+  readonly place: WebhookPlace;
+  readonly secureContext: SecureContext;
+  /** True = any certificate of the webhook is accepted. */
+  readonly trustsAnyone: boolean;
+  /** Called once, when the handshake has succeeded. */
+  readonly onOpen: () => void;
+  /** Called once, when no further call can use the connection. */
+  readonly onEnd: () => void;
+}
+
+export interface WebhookRequest {
+  /** Path with the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  readonly maxAnswerBytes: number;
+  /** Returns the error for a longer answer. */
+  readonly tooLarge: (maxBytes: number) => Error;
+}
+
+export interface WebhookAnswer {
+  readonly code: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+const idleMs = 90_000;
+/** Silence after which the kernel asks whether the peer is still there. */
+const probeMs = 30_000;
+
+export class WebhookConnection {
+  readonly #options: WebhookConnectionOptions;
+  readonly #client: UndiciClient;
+  #socket: TLSSocket | undefined;
+  #isEnded = false;
+  #hasAnswered = false;
+
+  constructor(options: WebhookConnectionOptions) {
+    this.#options = options;
+    const { hostname, port } = options.place;
+    this.#client = new Client(`https://${formatHostPort(hostname, port)}`, {
+      connect: (_, onConnection) => this.#open(onConnection),
+      // The caller limits the time of a call.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: idleMs,
+      keepAliveMaxTimeout: idleMs,
+    });
+    this.#client.on('connect', options.onOpen);
+    this.#client.on('connectionError', () => this.end());
+    // The client would connect again. Whoever counts connections opens a new one.
+    this.#client.on('disconnect', () => this.end());
+  }
+
+  /** True = a call was answered, so the webhook may since have closed the connection as idle. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** Posts a body and resolves to the answer, whatever its code. Rejects when the connection breaks or ends. */
+  send({ path, headers, body, maxAnswerBytes, tooLarge }: WebhookRequest): Promise<WebhookAnswer> {
+    return new Promise((resolve, reject) => {
+      const pieces: Buffer[] = [];
+      let size = 0;
+      let answer: Pick<WebhookAnswer, 'code' | 'headers'> | undefined;
+      this.#client.dispatch(
+        { method: 'POST', path, headers, body },
+        {
+          onRequestStart: () => undefined,
+          onResponseStart: (controller, code, answerHeaders) => {
+            answer = { code, headers: answerHeaders };
+            if (Number(answerHeaders['content-length']) > maxAnswerBytes) controller.abort(tooLarge(maxAnswerBytes));
+          },
+          onResponseData: (controller, piece) => {
+            size += piece.length;
+            if (size > maxAnswerBytes) controller.abort(tooLarge(maxAnswerBytes));
+            else pieces.push(piece);
+          },
+          onResponseEnd: () => {
+            this.#hasAnswered = true;
+            resolve({ code: 0, headers: {}, ...answer, body: Buffer.concat(pieces) });
+          },
+          onResponseError: (_, error) => reject(nodeError(error, answer !== undefined)),
+        },
+      );
+    });
+  }
+
+  /** Breaks the connection. A call that is under way is rejected. Idempotent. */
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    // The client does not end a handshake that hangs.
+    this.#socket?.destroy();
+    void this.#client.destroy();
+    this.#options.onEnd();
+  }
+
+  #open(onConnection: (...result: [Error, null] | [null, TLSSocket]) => void): void {
+    const { place, secureContext, trustsAnyone } = this.#options;
+    const { hostname: host, port, servername } = place;
+    const socket = connect({
+      host,
+      port,
+      servername,
+      secureContext,
+      rejectUnauthorized: !trustsAnyone,
+      checkServerIdentity: checkCertificateNames,
+      ALPNProtocols: ['http/1.1'],
+    });
+    const onError = (error: Error): void => onConnection(error, null);
+    socket.once('error', onError).once('secureConnect', () => {
+      socket.off('error', onError);
+      onConnection(null, socket);
+    });
+    socket.setNoDelay(true).setKeepAlive(true, probeMs);
+    this.#socket = socket;
+  }
+}
+
+/** Errors for a connection that somebody closed: as Node reports it, by undici, and because it had ended before the call. */
+const cutCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_DESTROYED']);
+
+/** True = the connection was closed before an answer came. */
+export function isCut(error: unknown): boolean {
+  return cutCodes.has((error as NodeJS.ErrnoException).code);
+}
+
+/** Returns the error that node:https has for the same failure, which dial-error.ts describes. */
+function nodeError(error: Error, isAnswering: boolean): Error {
+  if (!isCut(error)) return error;
+  if (isAnswering) return new Error('unexpected EOF');
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ECONNRESET' || code === 'EPIPE') return error;
+  return Object.assign(new Error('socket hang up', { cause: error }), { code: 'ECONNRESET' });
+}

@@ -1,4 +1,4 @@
-import { credentials, status } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { isStorageError, type StorageError } from '@kapstan/storage';
@@ -145,7 +145,7 @@ describe('Caller', () => {
     const warn = (message: string, fields?: LogFields): void => void records.push([message, fields]);
     const pool = new EndpointPool({
       endpoints: parseEndpoints(['http://127.0.0.1:1'], false),
-      credentials: () => credentials.createInsecure(),
+      tls: undefined,
       maxReceiveBytes: -1,
       keepAliveMs: 30_000,
       keepAliveTimeoutMs: 10_000,

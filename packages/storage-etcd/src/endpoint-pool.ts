@@ -1,23 +1,19 @@
 // EndpointPool holds the connections to a cluster's members. It finds a working one, keeps using it, and moves on when
 // it stops working. caller.ts uses one for calls; watch-hub.ts has its own, so that large answers do not delay events.
-import {
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  connectivityState,
-  Metadata,
-  status,
-} from '@grpc/grpc-js';
+import { Client, type ClientOptions, connectivityState, Metadata, status } from '@grpc/grpc-js';
 import { type Logger, silentLogger } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 import type { Endpoint } from './endpoint.ts';
+import { endpointSecurity } from './endpoint-security.ts';
 import { isGrpcError } from './etcd-error.ts';
+import type { EtcdTls } from './etcd-options.ts';
 import { unary } from './unary.ts';
 import { loadWire } from './wire.ts';
 
 export interface EndpointPoolOptions {
   readonly endpoints: readonly [Endpoint, ...Endpoint[]];
-  readonly credentials: (endpoint: Endpoint) => ChannelCredentials;
+  /** For members whose addresses have the scheme https. */
+  readonly tls: EtcdTls | undefined;
   /** Largest message accepted, in bytes. -1 = any size. */
   readonly maxReceiveBytes: number;
   readonly keepAliveMs: number;
@@ -52,7 +48,7 @@ export class EndpointPool {
   #isClosed = false;
 
   constructor(poolOptions: EndpointPoolOptions) {
-    const { endpoints, credentials, maxReceiveBytes, keepAliveMs, keepAliveTimeoutMs, logger } = poolOptions;
+    const { endpoints, tls, maxReceiveBytes, keepAliveMs, keepAliveTimeoutMs, logger } = poolOptions;
     this.endpoints = endpoints;
     this.#logger = logger ?? silentLogger;
     const options = {
@@ -61,7 +57,10 @@ export class EndpointPool {
       'grpc.keepalive_time_ms': keepAliveMs,
       'grpc.keepalive_timeout_ms': keepAliveTimeoutMs,
     };
-    this.#clients = endpoints.map((endpoint) => new Client(endpoint.address, credentials(endpoint), options));
+    this.#clients = endpoints.map((endpoint) => {
+      const { credentials, serverName } = endpointSecurity(endpoint, tls);
+      return new Client(endpoint.address, credentials, { ...options, ...serverName });
+    });
   }
 
   /** The client of each member, in the order of the endpoints, whether or not it is connected. */

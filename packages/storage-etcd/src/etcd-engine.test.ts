@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { delay, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { isStorageError } from '@kapstan/storage';
@@ -50,6 +51,14 @@ const put = (value: string | Uint8Array = 'v', lease = 0) =>
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await delay(systemClock, 10);
 }
+/** The certificate that a member with the scheme https made for itself. It may be seen while it is being written. */
+async function ownCertificate({ dataDir }: EtcdProcess): Promise<Buffer> {
+  const file = join(dataDir, 'fixtures/client/cert.pem');
+  const read = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+  await until(() => read().includes('END CERTIFICATE'));
+  return Buffer.from(read());
+}
+
 const create = async (engine: EtcdEngine, key: string, value?: string | Uint8Array): Promise<Revision> => {
   const result = await engine.commit({ key, expectedRevision: none, change: put(value) });
   expect(result.succeeded).toBe(true);
@@ -257,15 +266,30 @@ describe('EtcdEngine and large answers', () => {
 describe('EtcdEngine and strangers', () => {
   it('speaks TLS, and only to servers of the given authority', async () => {
     const [etcd] = await start({ scheme: 'https' });
-    const certificate = join(etcd.dataDir, 'fixtures/client/cert.pem');
-    await until(() => existsSync(certificate));
-    const engine = await open([etcd], { tls: { ca: readFileSync(certificate) } });
+    const ca = await ownCertificate(etcd);
+    const engine = await open([etcd], { tls: { ca } });
     await create(engine, '/a');
     const recorder = WatchRecorder.start(engine, everything, { after: none });
     await recorder.received(1);
     recorder.close();
     const error = await refusal(open([etcd], { dialTimeoutMs: 500 }));
     expect(isStorageError(error, 'Unreachable') && error.message).toMatch(/within 500 ms.*certificate/);
+  });
+
+  it('checks that the certificate is for the IP address that it was given', async () => {
+    const [etcd] = await start({ scheme: 'https' });
+    const ca = await ownCertificate(etcd);
+    const proxy = createServer((socket) => {
+      const onward = connect(Number(new URL(etcd.endpoint).port), '127.0.0.1');
+      pipeline(socket, onward, socket, () => undefined);
+    });
+    proxy.listen(0, '127.0.0.2');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as AddressInfo;
+    const options = { tls: { ca }, dialTimeoutMs: 1_000 };
+    const error = await refusal(openEtcdEngine({ endpoints: [`https://127.0.0.2:${port}`], ...options }));
+    expect(String(error)).toMatch(/127\.0\.0\.2 is not in the cert's list/);
+    proxy.close();
   });
 
   it('logs in with name and password, and again when etcd forgot the token', async () => {

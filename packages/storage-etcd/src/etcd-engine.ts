@@ -1,7 +1,6 @@
 // The engine over etcd: the Engine port as gRPC calls. It connects range-reader (reads), watch-hub and compactor;
 // caller.ts and endpoint-pool.ts hold the parts that all calls share.
 import { randomBytes } from 'node:crypto';
-import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { delay, type Revision } from '@kapstan/api';
 import {
   type Commit,
@@ -72,11 +71,8 @@ export class EtcdEngine implements Engine {
     this.#options = options;
     const { clock, logger, prefix, maxMessageBytes, callTimeoutMs } = options;
     const endpoints = parseEndpoints(options.endpoints, options.tls !== undefined);
-    const secure = secureCredentials(options);
-    const insecure = credentials.createInsecure();
     const { keepAliveMs, keepAliveTimeoutMs } = options;
-    const credentialsFor = ({ isSecure }: { isSecure: boolean }): ChannelCredentials => (isSecure ? secure : insecure);
-    const pool = { endpoints, credentials: credentialsFor, keepAliveMs, keepAliveTimeoutMs };
+    const pool = { endpoints, tls: options.tls, keepAliveMs, keepAliveTimeoutMs };
     this.#callPool = new EndpointPool({ ...pool, maxReceiveBytes: maxMessageBytes, logger });
     // Watches have no limit, because an event with its previous state may be as large as the server allows values to
     // be.
@@ -283,9 +279,4 @@ export class EtcdEngine implements Engine {
     await delay(this.#options.clock, this.#options.callTimeoutMs, isTold.signal).catch(() => undefined);
     watch.close();
   }
-}
-
-function secureCredentials({ tls = {} }: ResolvedOptions): ChannelCredentials {
-  const { ca = null, cert = null, key = null } = tls;
-  return credentials.createSsl(ca, key, cert);
 }

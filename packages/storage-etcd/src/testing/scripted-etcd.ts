@@ -1,13 +1,6 @@
 // Members of etcd that answer as a test tells them: gRPC servers in this process, and a caller connected to them. Used
 // by the tests of this package; etcd-process.ts starts real members.
-import {
-  type Client,
-  credentials,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  type sendUnaryData,
-} from '@grpc/grpc-js';
+import { type Client, Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '@kapstan/api';
 import { AuthToken, type EtcdUser } from '../auth-token.ts';
 import { Caller } from '../caller.ts';
@@ -63,7 +56,7 @@ export async function startScriptedEtcd(options: ScriptedEtcdOptions): Promise<S
   const addresses = servers.length === 0 ? ['127.0.0.1:1'] : servers.map(({ port }) => `127.0.0.1:${port}`);
   const pool = new EndpointPool({
     endpoints: parseEndpoints(addresses, false),
-    credentials: () => credentials.createInsecure(),
+    tls: undefined,
     maxReceiveBytes,
     keepAliveMs: 30_000,
     keepAliveTimeoutMs: 10_000,

@@ -8,7 +8,9 @@ export interface TlsConfig {
   readonly certFile?: string;
   readonly key?: string;
   readonly keyFile?: string;
-  /** Name to request (SNI) and to verify in the server's certificate. Default: the host of the server's URL. */
+  /**
+   * Name to request (SNI) and to verify in the server's certificate. An IP address is only verified. Default: the host of the server's URL.
+   */
   readonly serverName?: string;
   /** Trusts any certificate. Cannot be combined with a CA. Default false. */
   readonly insecureSkipVerify?: boolean;

@@ -3,6 +3,7 @@
 // is imported (docs/decisions/0044-small-bundles.md). Used by webhook-connections.ts.
 /// <reference path="./undici-client.d.ts" />
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
 import { connect, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Client as UndiciClient } from 'undici/index.js';
 import Client from 'undici/lib/dispatcher/client.js';
@@ -122,10 +123,11 @@ export class WebhookConnection {
     const socket = connect({
       host,
       port,
-      servername,
+      // TLS does not announce IP addresses.
+      ...(isIP(servername) === 0 && { servername }),
       secureContext,
       rejectUnauthorized: !trustsAnyone,
-      checkServerIdentity: checkCertificateNames,
+      checkServerIdentity: (_, certificate) => checkCertificateNames(servername || host, certificate),
       ALPNProtocols: ['http/1.1'],
     });
     const onError = (error: Error): void => onConnection(error, null);

@@ -213,6 +213,18 @@ describe('the opening of a WebSocket', () => {
       expect(server.requests).toHaveLength(2);
     });
 
+    it('looks for an IP address in the certificate if that is the name that it is told', async () => {
+      const server = await secure(['10.1.2.3']);
+      const { ca } = authority;
+      const to = (serverName: string) => clientOf({ server: server.url, tls: { ca, serverName } });
+      await expect(to('10.1.2.4').exec(target, command)).rejects.toMatchObject({
+        code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+      });
+      expect(server.requests).toEqual([]);
+      await to('10.1.2.3').exec(target, command);
+      expect(server.requests).toHaveLength(1);
+    });
+
     it('goes through the proxy, with its login, TLS end to end', async () => {
       const server = await secure();
       const logins: (string | undefined)[] = [];

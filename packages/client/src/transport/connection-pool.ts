@@ -168,10 +168,9 @@ export class ConnectionPool {
 
   #dial(connect: Connect, signal: AbortSignal): Promise<Socket> {
     const { protocol, hostname, host, port } = this.#options.server;
-    const servername = this.#options.tls.serverName;
     const target = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port };
     return new Promise((resolve, reject) => {
-      connect({ ...target, ...(servername ? { servername } : {}) }, signal, (error, socket) => {
+      connect(target, signal, (error, socket) => {
         if (error !== null) return reject(signal.aborted ? signal.reason : error);
         if (!signal.aborted) return resolve(socket);
         socket.destroy();

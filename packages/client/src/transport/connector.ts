@@ -1,7 +1,7 @@
 // Opens connections: directly or through a proxy, including TLS. A connection that is no longer awaited ends at once instead of at its
 // timeout. Used by the connection pool; proxy-tunnel.ts and socks-tunnel.ts handle proxies.
-import type { Socket } from 'node:net';
-import { createSecureContext, rootCertificates } from 'node:tls';
+import { isIP, type Socket } from 'node:net';
+import { type ConnectionOptions, checkServerIdentity, createSecureContext, rootCertificates } from 'node:tls';
 import { isSocks } from './proxy.ts';
 import { proxyTunnel } from './proxy-tunnel.ts';
 import { socksTunnel } from './socks-tunnel.ts';
@@ -41,7 +41,7 @@ export function connectorOf(options: ConnectorOptions): Connect {
     rejectUnauthorized: !isInsecure,
     ca: texts.ca,
     allowH2: options.offersHttp2,
-    ...(serverName ? { servername: serverName } : {}),
+    ...nameToVerify(serverName),
   });
   if (proxyUrl === undefined) return connect;
   const way = { proxyUrl, server, timeoutMs: connectTimeoutMs };
@@ -63,6 +63,13 @@ export function connectorOf(options: ConnectorOptions): Connect {
     const proxyTls = { ...tls, rejectUnauthorized: !isInsecure };
     tunnel({ ...way, proxyTls, signal }).then(connected, (error: Error) => callback(error, null));
   };
+}
+
+/** TLS does not announce an IP address (RFC 6066); Node 26 refuses one as `servername`. The certificate is still checked for it. */
+function nameToVerify(serverName = ''): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
+  if (serverName === '') return {};
+  if (isIP(serverName) === 0) return { servername: serverName };
+  return { checkServerIdentity: (_, certificate) => checkServerIdentity(serverName, certificate) };
 }
 
 function abortable(tls: BuildConnector.BuildOptions): Connect {

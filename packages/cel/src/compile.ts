@@ -1,4 +1,5 @@
 // compile turns a text into an expression that can be evaluated.
+import { runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { checkExpression } from './checker/checker.ts';
 import { resolveNames } from './checker/unchecked.ts';
 import { validateLiterals } from './checker/validators.ts';
@@ -95,10 +96,19 @@ export class CompiledExpression {
 
 /** Compiles an expression. Throws CelCompileError, with the place of each error, for an invalid text. */
 export function compile(text: string, options: CompileOptions = {}): CompiledExpression {
+  return runWhole(compileInSlices(text, options));
+}
+
+/**
+ * Does what {@link compile} does, and yields between its steps, so that the longest text does not hold the event loop for all of them. The
+ * program is not made yet.
+ */
+export function* compileInSlices(text: string, options: CompileOptions = {}): SlicedWork<CompiledExpression> {
   const environment = environmentOf(options);
   const issues = new Issues(new Source(text));
-  const expr = parseExpression(text, environment.syntax, issues);
+  const expr = yield* parseExpression(text, environment.syntax, issues);
   issues.throwIfAny();
+  yield;
   if (options.checksTypes === false) resolveNames(expr, environment);
   else {
     checkExpression(expr, environment, issues);

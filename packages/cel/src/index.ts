@@ -1,4 +1,4 @@
-export { CompiledExpression, type CompileOptions, compile, type Declarations } from './compile.ts';
+export { CompiledExpression, type CompileOptions, compile, compileInSlices, type Declarations } from './compile.ts';
 export type { CostNode, SizeEstimator } from './cost/cost-node.ts';
 export type { Range } from './cost/range.ts';
 export { Environment, type Extension, type Library, type ValidationOptions } from './environment.ts';

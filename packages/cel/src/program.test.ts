@@ -1,5 +1,6 @@
+import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import { compile } from './compile.ts';
+import { compile, compileInSlices } from './compile.ts';
 import { CelProgramError } from './syntax/issues.ts';
 import { CelMap } from './values/cel-map.ts';
 
@@ -7,6 +8,31 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, i
 
 /** An expression whose evaluation costs about ten million units. */
 const dear = compile('n.all(x, n.all(y, x + y >= 0))', { declarations: { variables: { n: 'list(int)' } } });
+
+describe('a compilation in slices', () => {
+  it('gives the same expression and the same errors as one at once, in a step for each of its parts', () => {
+    const declarations = { variables: { n: 'list(int)' } };
+    for (const text of ['n.map(x, x + 1).sum() > 3', "[n.size(), 2].exists(x, x == 1) ? 'a' : 'b'"]) {
+      const [atOnce, inSlices] = [compile(text, { declarations }), runWhole(compileInSlices(text, { declarations }))];
+      expect([inSlices.type, inSlices.cost]).toEqual([atOnce.type, atOnce.cost]);
+    }
+    for (const text of ['n.map(', 'n + 1', "n == 'a' || m"]) {
+      const errorOf = (work: () => unknown): unknown => {
+        try {
+          return work();
+        } catch (error) {
+          return (error as Error).message;
+        }
+      };
+      const expected = errorOf(() => compile(text, { declarations }));
+      expect(expected).toMatch(/^ERROR: /);
+      expect(errorOf(() => runWhole(compileInSlices(text, { declarations })))).toBe(expected);
+    }
+    const steps = compileInSlices('n.size() == 1', { declarations });
+    // The text was read, and then the tokens were.
+    expect([steps.next().done, steps.next().done, steps.next().done]).toEqual([false, false, true]);
+  });
+});
 
 describe('an evaluation in slices', () => {
   it('gives the result, the error and the cost of one at once', () => {

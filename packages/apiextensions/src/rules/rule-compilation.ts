@@ -1,12 +1,14 @@
 // RuleCompilation compiles a rule into programs. Rules that users send compile in the environment of the version before
 // this one, stored ones in the newest. Source: apiextensions pkg/apiserver/schema/cel/compilation.go.
+
 import { randomInt } from 'node:crypto';
+import type { SlicedWork } from '@kapstan/api/internal';
 import {
   CelCompileError,
   CelProgramError,
   type CelType,
   type CompiledExpression,
-  compile,
+  compileInSlices,
   type Environment,
   newExpressions,
   optionalType,
@@ -69,43 +71,44 @@ export class RuleCompiler {
     this.#sizes = ({ path }) => this.#sizeAt(path);
   }
 
-  compile(rule: Rule): RuleCompilation {
+  *compile(rule: Rule): SlicedWork<RuleCompilation> {
     const none = { rule, usesOldSelf: false, fieldPath: '' };
     if (rule.rule.trim() === '') return none;
     const isOptional = rule.optionalOldSelf === true;
     const known = this.#known.hasRule(rule.rule);
-    const compiled = this.#compileAs('bool', rule.rule, this.#environment(known, isOptional));
+    const compiled = yield* this.#compileAs('bool', rule.rule, this.#environment(known, isOptional));
     if (typeof compiled === 'string') return { ...none, error: ruleErrors[compiled] ?? compiled };
     const { program, expression } = compiled;
     return {
       rule,
       program,
       usesOldSelf: expression.names('oldSelf'),
-      ...this.#compileMessage(rule, isOptional),
+      ...(yield* this.#compileMessage(rule, isOptional)),
       fieldPath: rule.fieldPath ? (resolveFieldPath(rule.fieldPath, this.#schema) ?? '') : '',
     };
   }
 
-  #compileMessage(
+  *#compileMessage(
     { messageExpression: text = '' }: Rule,
     isOptional: boolean,
-  ): Pick<RuleCompilation, 'message' | 'messageError'> {
+  ): SlicedWork<Pick<RuleCompilation, 'message' | 'messageError'>> {
     if (text === '') return {};
     const environment = this.#environment(this.#known.hasMessage(text), isOptional);
-    const compiled = this.#compileAs('string', text, environment);
+    const compiled = yield* this.#compileAs('string', text, environment);
     if (typeof compiled !== 'string') return { message: compiled.program };
     return { messageError: messageErrors[compiled] ?? `messageExpression ${compiled.replace(/^program /, '')}` };
   }
 
   /** Returns the program, or the reason why there is none. */
-  #compileAs(
+  *#compileAs(
     kind: 'bool' | 'string',
     text: string,
     environment: Environment,
-  ): { readonly program: RuleProgram; readonly expression: CompiledExpression } | string {
+  ): SlicedWork<{ readonly program: RuleProgram; readonly expression: CompiledExpression } | string> {
     try {
-      const expression = compile(text, { environment, sizes: this.#sizes });
+      const expression = yield* compileInSlices(text, { environment, sizes: this.#sizes });
       if (expression.type.kind !== kind || expression.type.isNullable) return wrongType;
+      yield;
       return { expression, program: { program: expression.program, maxCost: () => expression.cost.max } };
     } catch (error) {
       if (error instanceof CelCompileError) return `compilation failed: ${error.message}`;

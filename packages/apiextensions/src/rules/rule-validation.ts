@@ -118,7 +118,8 @@ class RulePass {
     const cardinality = place.cardinality ?? mostOfSize(decl.minSize);
     for (const [index, rule] of rulesOf(place.schema).entries()) {
       yield;
-      const compilation = compiler.compile(rule);
+      const compilation = yield* compiler.compile(rule);
+      yield;
       this.#tell(at.index(index), rule, compilation);
       this.#estimate(place, { index, cardinality }, compilation);
       this.#tellOldSelf(at.index(index), rule, { compilation, uncorrelatable: place.uncorrelatable });

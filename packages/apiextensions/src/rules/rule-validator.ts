@@ -80,7 +80,7 @@ export class RuleValidator {
     if (decl !== undefined) {
       const compiler = new RuleCompiler(this.schema, decl, allKnown);
       for (const rule of this.rules) {
-        rules.push(compiler.compile(rule));
+        rules.push(yield* compiler.compile(rule));
         yield;
       }
     }

@@ -187,7 +187,7 @@ function* compileConditions(at: Field, conditions: readonly string[]): SlicedWor
     else if (seen.has(text)) place.duplicate(text);
     else {
       yield;
-      const one = compiledAt(place, text);
+      const one = yield* compiledAt(place, text);
       if (one !== undefined) compiled.push(one);
     }
     seen.add(text);
@@ -195,8 +195,8 @@ function* compileConditions(at: Field, conditions: readonly string[]): SlicedWor
   return compiled;
 }
 
-function compiledAt(at: Field, text: string): CompiledExpression | undefined {
-  const compiled = compileCondition(text);
+function* compiledAt(at: Field, text: string): SlicedWork<CompiledExpression | undefined> {
+  const compiled = yield* compileCondition(text);
   if (!(compiled instanceof ConditionFault)) return compiled;
   if (compiled.isInternal) at.internal(compiled.detail);
   else at.invalid(text, compiled.detail);

@@ -1,11 +1,13 @@
 // ReviewConditions: the expressions that select the requests for an authorization webhook. They see the request as a
 // review of access. Source: apiserver pkg/authorization/cel.
+
 import { aggregateTexts } from '@kapstan/api/errors';
+import type { SlicedWork } from '@kapstan/api/internal';
 import {
   CelCompileError,
   CelProgramError,
   type CompiledExpression,
-  compile,
+  compileInSlices,
   type Environment,
   type Evaluation,
   isExactType,
@@ -90,11 +92,12 @@ function typeNamed(text: string): ReturnType<typeof typeOf> {
 
 const bool = typeOf('bool');
 
-export function compileCondition(text: string): CompiledExpression | ConditionFault {
+export function* compileCondition(text: string): SlicedWork<CompiledExpression | ConditionFault> {
   try {
-    const compiled = compile(text, { environment: conditionEnvironment() });
+    const compiled = yield* compileInSlices(text, { environment: conditionEnvironment() });
     if (!isExactType(bool, compiled.type) || compiled.type.isNullable)
       return new ConditionFault(`must evaluate to bool but got ${compiled.type}`, false);
+    yield;
     // Constants without a value are found when the program is made.
     void compiled.program;
     return compiled;

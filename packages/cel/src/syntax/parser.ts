@@ -1,7 +1,7 @@
 // Parser turns tokens into the tree of an expression, with macros expanded. It descends like the published grammar,
 // because the limits on recursion count that grammar's rules. It stops at the first syntax error, and reports issues
 // found before it, too.
-
+import type { SlicedWork } from '@kapstan/api/internal';
 import { codePointCount } from '../values/code-points.ts';
 import { isFailure } from '../values/failure.ts';
 import type { Expr, MapEntry, StructField } from './expr.ts';
@@ -30,14 +30,16 @@ export interface SyntaxOptions {
   readonly hasOptionals: boolean;
 }
 
-/** Parses an expression. The result is valid only when there are no issues. */
-export function parseExpression(text: string, options: SyntaxOptions, issues: Issues): Expr {
+/** Parses an expression in two steps. The result is valid only when there are no issues. */
+export function* parseExpression(text: string, options: SyntaxOptions, issues: Issues): SlicedWork<Expr> {
   const size = text.length > maxCodePoints ? codePointCount(text) : 0;
   if (size > maxCodePoints) {
     issues.addWhole(`expression code point size exceeds limit: size: ${size}, limit ${maxCodePoints}`);
     return { kind: 'broken', offset: 0 };
   }
   const tokens = tokenize(text, issues);
+  // For a long text each of these steps takes tens of milliseconds.
+  yield;
   const describe = (failure: SyntaxFailure): void => reportSyntaxFailure(failure, { text, tokens, issues });
   return new Parser(new TokenReader(tokens), { ...options, describe }, issues).start();
 }

@@ -80,7 +80,7 @@ export function validateMatchConditions(
 function validateCondition(at: Field, expression: string, { stored, hasParams }: ConditionRules): void {
   const age = stored.has(expression) ? 'stored' : 'new';
   at.later(function* () {
-    const compiled = requestExpressions.condition(expression, { age, hasParams, hasAuthorizer: true });
+    const compiled = yield* requestExpressions.condition(expression, { age, hasParams, hasAuthorizer: true });
     if (compiled instanceof CompileFault) tellFault(at, expression, compiled);
     yield;
   });

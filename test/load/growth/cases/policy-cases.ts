@@ -34,6 +34,18 @@ export const policyCases: readonly GrowthCase[] = [
       install(policies, policy({ validations: times(n, (i) => ({ expression: `object.data.a != '${i}'` })) })),
     made,
   },
+  // An expression has at most 100,000 code points.
+  ...['1==1', '[1].all(x, x>0)', 'object.data.a == ""'].map(
+    (part): GrowthCase => ({
+      name: `a policy of one expression of many parts like ${part}`,
+      full: Math.floor(99_900 / (part.length + 1)),
+      request: (n) => {
+        const expression = `[${times(n, () => part).join(',')}].all(x, x)`;
+        return install(policies, policy({ validations: [{ expression }] }));
+      },
+      made,
+    }),
+  ),
   {
     name: 'a policy of many variables that name each other',
     full: 10_000,

@@ -1,8 +1,10 @@
 // MatchConditions: the expressions of a webhook or a policy that select its requests. Used by webhook-matching.ts and
 // policy/. Source: plugin/webhook/matchconditions.
 import type { Clock, DeepReadonly } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
+import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import type { Authorizer } from '../../authz/authorizer.ts';
+import type { MaybePromise } from '../../registry/definition/first-decision.ts';
 import { type EvaluatedVariables, evaluateList } from './expression-list.ts';
 import { ExpressionRun } from './expression-run.ts';
 import type { Invocation } from './invocation.ts';
@@ -30,7 +32,7 @@ export type MatchResult = 'matches' | 'differs' | { readonly failed: string; rea
 export class MatchConditions {
   readonly #conditions: DeepReadonly<readonly MatchCondition[]>;
   readonly #expressions: RequestExpressions;
-  #compiled: readonly Compiled[] | undefined;
+  #compiled: MaybePromise<readonly Compiled[]> | undefined;
 
   /** Compiles when a request needs it. */
   constructor(conditions: DeepReadonly<readonly MatchCondition[]>, expressions: RequestExpressions) {
@@ -39,11 +41,20 @@ export class MatchConditions {
   }
 
   /** Returns whether all conditions hold. One that is false counts even if others fail. */
-  match(invocation: Invocation, { authorizer, clock, signal }: MatchPorts): Promise<MatchResult> {
-    const scope = { age: 'stored', hasParams: false, hasAuthorizer: true } as const;
-    this.#compiled ??= this.#conditions.map(({ expression }) => this.#expressions.condition(expression, scope));
+  async match(invocation: Invocation, { authorizer, clock, signal }: MatchPorts): Promise<MatchResult> {
+    this.#compiled ??= runInTurns(this.#compile());
+    const compiled = await this.#compiled;
     const variables = RequestVariables.ofConditions(invocation, authorizer);
-    return matchConditions(this.#compiled, { run: new ExpressionRun({ clock, signal }), variables });
+    return matchConditions(compiled, { run: new ExpressionRun({ clock, signal }), variables });
+  }
+
+  *#compile(): SlicedWork<readonly Compiled[]> {
+    const compiled: Compiled[] = [];
+    for (const { expression } of this.#conditions)
+      compiled.push(
+        yield* this.#expressions.condition(expression, { age: 'stored', hasParams: false, hasAuthorizer: true }),
+      );
+    return compiled;
   }
 }
 

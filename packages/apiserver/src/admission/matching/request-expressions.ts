@@ -1,11 +1,12 @@
 // RequestExpressions compiles expressions about requests: match conditions of webhooks and all expressions of policies.
 // Used where they are evaluated and where they are validated. Source: plugin/cel/compile.go.
+import type { SlicedWork } from '@kapstan/api/internal';
 import {
   CelCompileError,
   CelProgramError,
   type CelType,
   type CompiledExpression,
-  compile,
+  compileInSlices,
   type Environment,
   isExactType,
   newExpressions,
@@ -48,13 +49,14 @@ export interface CompileTarget {
 }
 
 /** Compiles an expression, its program included. */
-export function compileFor(text: string, { returns, environment }: CompileTarget): Compiled {
+export function* compileFor(text: string, { returns, environment }: CompileTarget): SlicedWork<Compiled> {
   try {
-    const compiled = compile(text, { environment });
+    const compiled = yield* compileInSlices(text, { environment });
     if (returns !== 'any' && !returns.some((type) => isExactType(type, compiled.type) && !compiled.type.isNullable)) {
       const wanted = returns.length === 1 ? `${returns[0]}` : `one of [${returns.join(' ')}]`;
       return new CompileFault(`must evaluate to ${wanted} but got ${compiled.type}`, false);
     }
+    yield;
     // Constants without a value are found when the program is made.
     void compiled.program;
     return compiled;
@@ -133,7 +135,7 @@ export class RequestExpressions {
   }
 
   /** Compiles a match condition. */
-  condition(text: string, scope: ExpressionScope): Compiled {
+  condition(text: string, scope: ExpressionScope): SlicedWork<Compiled> {
     return compileFor(text, { returns: bool, environment: this.environment(scope) });
   }
 

@@ -1,5 +1,6 @@
 // PolicyExpressions compiles the expressions of one policy, which may name its variables. Used where policies are validated
 // and where they are prepared for requests. Source: plugin/cel/composition.go, plugin/cel/mutation.go.
+import type { SlicedWork } from '@kapstan/api/internal';
 import { type CelType, type Environment, jsonPatchLibrary, listType, mapType, structType, typeOf } from '@kapstan/cel';
 import {
   type Compiled,
@@ -51,18 +52,18 @@ export class PolicyExpressions {
   }
 
   /** Compiles a variable. Later expressions may name it, even if it has a fault. */
-  variable(name: string, text: string, age: ExpressionAge): Compiled {
+  *variable(name: string, text: string, age: ExpressionAge): SlicedWork<Compiled> {
     const environment = this.#environment({ age, hasAuthorizer: true, hasPatches: false });
-    const compiled = compileFor(text, { returns: 'any', environment });
+    const compiled = yield* compileFor(text, { returns: 'any', environment });
     this.#types.set(name, compiled instanceof CompileFault ? dyn : variableType(compiled.type));
     return compiled;
   }
 
-  condition(text: string, age: ExpressionAge): Compiled {
+  condition(text: string, age: ExpressionAge): SlicedWork<Compiled> {
     return this.compile('validation', text, age);
   }
 
-  compile(purpose: ExpressionPurpose, text: string, age: ExpressionAge): Compiled {
+  compile(purpose: ExpressionPurpose, text: string, age: ExpressionAge): SlicedWork<Compiled> {
     const { returns, hasAuthorizer, hasPatches } = purposes[purpose];
     return compileFor(text, { returns, environment: this.#environment({ age, hasAuthorizer, hasPatches }) });
   }

@@ -44,13 +44,13 @@ export class PolicyCompiler {
     for (const variable of spec.variables ?? []) {
       variables.set(
         variable.name,
-        this.#noted(this.#expressions.variable(variable.name, variable.expression, 'stored')),
+        this.#noted(yield* this.#expressions.variable(variable.name, variable.expression, 'stored')),
       );
       yield;
     }
     const conditions: Compiled[] = [];
     for (const { expression } of spec.matchConditions ?? []) {
-      conditions.push(this.#expressions.condition(expression, 'stored'));
+      conditions.push(yield* this.#expressions.condition(expression, 'stored'));
       yield;
     }
     const { paramKind, failurePolicy } = spec;
@@ -60,7 +60,7 @@ export class PolicyCompiler {
   /** Returns undefined for an expression that is absent. */
   *compile(purpose: ExpressionPurpose, text: string | undefined): SlicedWork<Compiled | undefined> {
     if (text === undefined || text === '') return undefined;
-    const compiled = this.#noted(this.#expressions.compile(purpose, text, 'stored'));
+    const compiled = this.#noted(yield* this.#expressions.compile(purpose, text, 'stored'));
     yield;
     return compiled;
   }

@@ -5,7 +5,7 @@ import { formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapst
 import {
   CelCompileError,
   type CelType,
-  compile,
+  compileInSlices,
   type Environment,
   storedExpressions,
   structType,
@@ -54,7 +54,7 @@ export function* checkTypes(
   const check = function* (fieldRef: string, expression: string): SlicedWork<void> {
     const faults: string[] = [];
     for (const [kind, environment] of environments) {
-      const fault = typeFault(expression, environment);
+      const fault = yield* typeFault(expression, environment);
       if (fault !== undefined) faults.push(`${kindText(kind)}: ${fault}\n`);
       yield;
     }
@@ -133,24 +133,24 @@ function* environmentOf(
     .extend({ provider: types })
     .extend({ provider });
   for (const { name, expression } of variables) {
-    members.set(name, typeIn(expression, environment));
+    members.set(name, yield* typeIn(expression, environment));
     yield;
   }
   return environment;
 }
 
-function typeIn(expression: string, environment: Environment): CelType {
+function* typeIn(expression: string, environment: Environment): SlicedWork<CelType> {
   try {
-    return variableType(compile(expression, { environment }).type);
+    return variableType((yield* compileInSlices(expression, { environment })).type);
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
     return typeOf('dyn');
   }
 }
 
-function typeFault(expression: string, environment: Environment): string | undefined {
+function* typeFault(expression: string, environment: Environment): SlicedWork<string | undefined> {
   try {
-    compile(expression, { environment });
+    yield* compileInSlices(expression, { environment });
     return undefined;
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;

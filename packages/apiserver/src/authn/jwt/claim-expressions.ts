@@ -1,11 +1,12 @@
 // Compiles the expressions of an AuthenticationConfiguration: about the claims of a token, or about the user that was made
 // of them. Used by configuration-rules.ts. Source: apiserver pkg/authentication/cel.
+import type { SlicedWork } from '@kapstan/api/internal';
 import {
   CelCompileError,
   CelProgramError,
   type CelType,
   type CompiledExpression,
-  compile,
+  compileInSlices,
   type Environment,
   isExactType,
   listType,
@@ -52,15 +53,16 @@ function environmentOf(subject: ExpressionSubject): Environment {
 }
 
 /** Compiles an expression, its program included. `isCondition`: it must be a bool; others may be of any type. */
-export function compileExpression(
+export function* compileExpression(
   expression: string,
   { subject, isCondition }: { readonly subject: ExpressionSubject; readonly isCondition: boolean },
-): CompiledExpression | ExpressionFault {
+): SlicedWork<CompiledExpression | ExpressionFault> {
   try {
-    const compiled = compile(expression, { environment: environmentOf(subject) });
+    const compiled = yield* compileInSlices(expression, { environment: environmentOf(subject) });
     if (isCondition && !(isExactType(typeOf('bool'), compiled.type) && !compiled.type.isNullable)) {
       return { fault: 'must evaluate to bool', isInternal: false };
     }
+    yield;
     // Constants without a value are found when the program is made.
     void compiled.program;
     return compiled;

@@ -174,7 +174,7 @@ function* compiledAt(
   kind: { readonly subject: ExpressionSubject; readonly isCondition: boolean },
 ): SlicedWork<CompiledExpression | undefined> {
   yield;
-  const compiled = compileExpression(text, kind);
+  const compiled = yield* compileExpression(text, kind);
   if (!('fault' in compiled)) return compiled;
   if (compiled.isInternal) at.internal(compiled.fault);
   else at.invalid(text, compiled.fault);

@@ -58,6 +58,8 @@ beforeAll(async () => {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  // The pool loads this at its first call, while the clock of these tests would run on.
+  await import('../../webhook/webhook-connections.ts');
 });
 afterAll(() => {
   server.closeAllConnections();

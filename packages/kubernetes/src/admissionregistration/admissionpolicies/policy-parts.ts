@@ -65,7 +65,7 @@ class ExpressionChecks {
   variable(at: Field, { name = '', expression }: DeepReadonly<Variable>): void {
     const [expressions, age] = [this.#expressions, this.#ageOf('validation', expression)];
     at.later(function* () {
-      const compiled = expressions.variable(name, expression, age);
+      const compiled = yield* expressions.variable(name, expression, age);
       if (compiled instanceof CompileFault) tellFault(at, expression, compiled);
       yield;
     });
@@ -81,7 +81,7 @@ class ExpressionChecks {
     // Kubernetes shows a patch without the space around it, and an annotation with it.
     const shown = purpose === 'annotation' ? given : text;
     at.later(function* () {
-      const compiled = expressions.compile(purpose, text, age);
+      const compiled = yield* expressions.compile(purpose, text, age);
       if (compiled instanceof CompileFault) tellFault(at, shown, compiled);
       yield;
     });

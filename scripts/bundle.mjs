@@ -72,8 +72,7 @@ const addressesOfModules = {
   transform(code, id) {
     if (!id.startsWith(packages) || !code.includes('import.meta.url')) return null;
     const [name, ...path] = relative(packages, id).split(sep);
-    const folder = `require.resolve('@kapstan/${name}/package.json')`;
-    const address = `new URL('${path.join('/')}', require('node:url').pathToFileURL(${folder})).href`;
+    const address = `require.addressOf('@kapstan/${name}', '${path.join('/')}')`;
     return { code: code.replaceAll('import.meta.url', address), map: null };
   },
 };

@@ -107,7 +107,7 @@ it('takes the compiled code of this Node, and does without where that is of othe
 
 describe('a package that stays outside the bundle', () => {
   const bundle = write('app/dist/bundled/index.cjs', {
-    text: `(function (exports, require) { exports.load = () => require.installed('engine', 'owner'); })`,
+    text: `(function (exports, require) { exports.load = () => require.installed('engine', 'owner'); exports.address = () => require.addressOf('owner', 'dist/part.js'); })`,
   });
   const folder = join(root, 'app/node_modules/engine');
   const nodeRequire = createRequire(bundle);
@@ -141,6 +141,12 @@ describe('a package that stays outside the bundle', () => {
       true,
     ]);
     expect(compiled.fail).toThrow(expect.objectContaining({ stack: expect.stringMatching(/\(engine\/index\.cjs:1:/) }));
+  });
+
+  it('is found by its address, wherever it is installed', () => {
+    const { address } = loadBundle(bundle) as { address(): string };
+    const expected = pathToFileURL(join(root, 'app/node_modules/owner/dist/part.js')).href;
+    expect([address(), address()]).toEqual([expected, expected]);
   });
 
   it('takes compiled code of exactly its text, although V8 would take that of any text of this length', () => {

@@ -2,7 +2,7 @@
 // time that the modules take. The command (bin/kapstan.js) and @kapstan/testing are loaded from bundles. This file imports only Node's own
 // modules, because it is loaded before the rest.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire, Module } from 'node:module';
+import Module, { createRequire } from 'node:module';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runInThisContext, Script } from 'node:vm';

@@ -38,13 +38,15 @@ async function make({ name, entry, shared, importedLater = [] }) {
     // Under this condition rxjs exports its separate modules, which can be bundled in part.
     resolve: { conditionNames: ['es2015', 'import', 'node', 'default'] },
     external: (id) => id.startsWith('node:') || stays.some((one) => id === one || id.startsWith(`${one}/`)),
-    plugins: [addressesOfModules, partsOfRxjs(shared), importsOfLoader],
+    plugins: [installedPackages, addressesOfModules, partsOfRxjs(shared), importsOfLoader],
   });
   const { output } = await bundle.write({
     dir,
     format: 'cjs',
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name].cjs',
+    // Nobody reads them there, and a server would keep them in memory.
+    comments: { legal: true, annotation: false, jsdoc: false },
   });
   await bundle.close();
   for (const { fileName, code } of output) writeFileSync(join(dir, fileName), asFunction(code));
@@ -53,14 +55,24 @@ async function make({ name, entry, shared, importedLater = [] }) {
   writeFileSync(join(dir, 'LICENSES.txt'), licenses(output));
 }
 
+/** LMDB is loaded by the bundle's loader, from where it is installed but with the code that V8 compiled at the build. */
+const installedPackages = {
+  name: 'installed-packages',
+  transform(code, id) {
+    if (!id.endsWith(join('storage-lmdb', 'dist', 'lmdb-binding.js'))) return null;
+    const plain = "createRequire(import.meta.url)('lmdb')";
+    if (!code.includes(plain)) throw new Error(`${id} loads lmdb in another way`);
+    return { code: code.replace(plain, "require.installed('lmdb', '@kapstan/storage-lmdb')"), map: null };
+  },
+};
+
 /** A module that reads a file of its package must still find it, although the bundle has another address. */
 const addressesOfModules = {
   name: 'addresses-of-modules',
   transform(code, id) {
     if (!id.startsWith(packages) || !code.includes('import.meta.url')) return null;
     const [name, ...path] = relative(packages, id).split(sep);
-    const folder = `require.resolve('@kapstan/${name}/package.json')`;
-    const address = `new URL('${path.join('/')}', require('node:url').pathToFileURL(${folder})).href`;
+    const address = `require.addressOf('@kapstan/${name}', '${path.join('/')}')`;
     return { code: code.replaceAll('import.meta.url', address), map: null };
   },
 };

@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { EOL, tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Script } from 'node:vm';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { compiledFile, currentBundle, loadBundle } from './bundle.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kapstan-bundle-'));
@@ -103,3 +104,63 @@ it('takes the compiled code of this Node, and does without where that is of othe
   expect([code, otherFlags, code.subarray(0, 100), Buffer.alloc(0)].map(isRejected)).toEqual([false, true, true, true]);
   rmSync(compiledFile(file));
 });
+
+describe('a package that stays outside the bundle', () => {
+  const bundle = write('app/dist/bundled/index.cjs', {
+    text: `(function (exports, require) { exports.load = () => require.installed('engine', 'owner'); exports.address = () => require.addressOf('owner', 'dist/part.js'); })`,
+  });
+  const folder = join(root, 'app/node_modules/engine');
+  const nodeRequire = createRequire(bundle);
+  write('app/node_modules/owner/package.json', { text: '{}' });
+  write('app/node_modules/engine/package.json', { text: '{"main":"index.cjs"}' });
+  write('app/node_modules/engine/plain.js', { text: 'exports.name = "plain";' });
+
+  /** Loads the package as a new process would, after its script got this text. */
+  const engine = (answer: string, onScript?: (file: string, script: Script) => void): Engine => {
+    for (const name of ['index.cjs', 'part.cjs', 'plain.js']) delete nodeRequire.cache[join(folder, name)];
+    write('app/node_modules/engine/part.cjs', { text: `module.exports = ${JSON.stringify(answer)};` });
+    write('app/node_modules/engine/index.cjs', {
+      text: `Object.assign(exports, { answer: () => require('./part.cjs'), folder: __dirname, plain: require('./plain.js'), self: module, fail: () => { throw new Error('here'); } });`,
+    });
+    return (loadBundle(bundle, onScript === undefined ? {} : { onScript }) as { load(): Engine }).load();
+  };
+  const scriptsOf = (answer: string): Map<string, Script> => {
+    const scripts = new Map<string, Script>();
+    engine(answer, (file, script) => void scripts.set(basename(file).replace(/^[0-9a-f]+-/, ''), script)).answer();
+    return scripts;
+  };
+
+  it('is the one that Node has, with or without compiled code', () => {
+    expect(engine('one')).toBe(nodeRequire('engine'));
+    const compiled = engine('one', () => undefined);
+    expect(compiled).toBe(nodeRequire('engine'));
+    expect([compiled.answer(), compiled.folder, compiled.plain.name, compiled.self.loaded]).toEqual([
+      'one',
+      folder,
+      'plain',
+      true,
+    ]);
+    expect(compiled.fail).toThrow(expect.objectContaining({ stack: expect.stringMatching(/\(engine\/index\.cjs:1:/) }));
+  });
+
+  it('is found by its address, wherever it is installed', () => {
+    const { address } = loadBundle(bundle) as { address(): string };
+    const expected = pathToFileURL(join(root, 'app/node_modules/owner/dist/part.js')).href;
+    expect([address(), address()]).toEqual([expected, expected]);
+  });
+
+  it('takes compiled code of exactly its text, although V8 would take that of any text of this length', () => {
+    engine('one', (file, script) => writeFileSync(compiledFile(file), script.createCachedData())).answer();
+    expect(scriptsOf('one').get('part.cjs')?.cachedDataRejected).toBe(false);
+    expect(scriptsOf('two').get('part.cjs')?.cachedDataRejected).toBeUndefined();
+    expect(engine('two').answer()).toBe('two');
+  });
+});
+
+interface Engine {
+  readonly folder: string;
+  readonly plain: { readonly name: string };
+  readonly self: NodeJS.Module;
+  answer(): string;
+  fail(): never;
+}

@@ -2,7 +2,7 @@
 // time that the modules take. The command (bin/kapstan.js) and @kapstan/testing are loaded from bundles. This file imports only Node's own
 // modules, because it is loaded before the rest.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import Module, { createRequire } from 'node:module';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runInThisContext, Script } from 'node:vm';
@@ -47,6 +47,8 @@ export function compiledFile(script: string): string {
 class BundleLoader {
   readonly #options: BundleOptions;
   readonly #loaded = new Map<string, { exports: unknown }>();
+  /** The manifests of packages by name. Node looks for them anew each time, which takes a noticeable part of a start. */
+  readonly #manifests = new Map<string, string>();
 
   constructor(options: BundleOptions) {
     this.#options = options;
@@ -80,12 +82,75 @@ class BundleLoader {
       const found = nodeRequire.resolve(name);
       return import(isAbsolute(found) ? pathToFileURL(found).href : found);
     };
-    return Object.assign(require, nodeRequire, { importLater });
+    const manifestOf = (name: string): string => {
+      const manifest = this.#manifests.get(name) ?? nodeRequire.resolve(`${name}/package.json`);
+      this.#manifests.set(name, manifest);
+      return manifest;
+    };
+    // Replaces import.meta.url of a module, which is that of the file from which it was bundled.
+    const addressOf = (name: string, path: string): string => new URL(path, pathToFileURL(manifestOf(name))).href;
+    // Replaces require() of a package that stays outside the bundle.
+    const installed = (name: string, by: string): unknown => {
+      const path = createRequire(manifestOf(by)).resolve(name);
+      return isMainContext() ? this.#installed(path, dirname(file)) : nodeRequire(path);
+    };
+    return Object.assign(require, nodeRequire, { importLater, addressOf, installed });
+  }
+
+  /**
+   * Loads a script of a package that stays outside the bundle, and those that it requires, from compiled code that lies in the bundle's
+   * folder. Modules are shared with the rest of the program through Node's own cache: LMDB may be loaded only once.
+   */
+  #installed(path: string, folder: string): unknown {
+    const nodeRequire = createRequire(path);
+    const known = nodeRequire.cache[path];
+    if (known !== undefined) return known.exports;
+    const run = this.#compiledModule(path, folder);
+    if (run === undefined) return nodeRequire(path);
+    const require = (name: string): unknown => {
+      const found = nodeRequire.resolve(name);
+      return found.endsWith('.cjs') ? this.#installed(found, folder) : nodeRequire(name);
+    };
+    const module = new Module(path);
+    module.filename = path;
+    nodeRequire.cache[path] = module;
+    try {
+      run.call(module.exports, module.exports, Object.assign(require, nodeRequire), module, path, dirname(path));
+    } catch (error) {
+      delete nodeRequire.cache[path];
+      throw error;
+    }
+    module.loaded = true;
+    return module.exports;
+  }
+
+  /** Returns undefined when this Node has no compiled code of exactly this text, unless the build asks for it. */
+  #compiledModule(path: string, folder: string): ModuleScript | undefined {
+    const source = readFileSync(path, 'utf8');
+    const file = join(folder, `${hashOf(source)}-${basename(path)}`);
+    const cachedData = compiledCode(file);
+    const { onScript } = this.#options;
+    if (cachedData === undefined && onScript === undefined) return undefined;
+    const [, filename = path] = /^.*[\\/]node_modules[\\/](.*)$/.exec(path) ?? [];
+    const script = new Script(Module.wrap(source), { filename, cachedData });
+    onScript?.(file, script);
+    return script.runInThisContext();
   }
 }
 
 /** Each script of a bundle is one such function. */
 type BundledScript = (exports: unknown, require: NodeJS.Require, module: { exports: unknown }) => void;
+
+/** The function that Node makes of a CommonJS module. */
+type ModuleScript = (
+  ...module: readonly [exports: unknown, require: NodeJS.Require, module: Module, filename: string, dirname: string]
+) => void;
+
+/** V8 compares only the lengths of sources, and another version of a package may have the same. */
+function hashOf(source: string): string {
+  const { createHash } = createRequire(import.meta.url)('node:crypto') as typeof import('node:crypto');
+  return createHash('sha256').update(source).digest('hex').slice(0, 16);
+}
 
 /** Returns false in jest, which gives each test file a context with its own `Error` and `Object`. */
 function isMainContext(): boolean {

@@ -42,11 +42,13 @@ export async function createFirstObjects(client: ResourceClient): Promise<void> 
 
 /** Creates a namespace again that somebody has deleted. Source: pkg/controlplane/controller/systemnamespaces. */
 export async function keepFirstNamespaces(client: ResourceClient): Promise<void> {
-  for (const name of namespaces) {
-    await unlessPresent(client.get(Namespace, { name }), () =>
-      client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
-    );
-  }
+  await Promise.all(
+    namespaces.map((name) =>
+      unlessPresent(client.get(Namespace, { name }), () =>
+        client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
+      ),
+    ),
+  );
 }
 
 async function unlessPresent(reading: Promise<unknown>, create: () => Promise<unknown>): Promise<void> {

@@ -73,3 +73,4 @@ export type { QuotaEvaluators } from './quota/quota-evaluators.ts';
 export { reconcileBootstrapPolicy } from './rbac/bootstrap-policy.ts';
 export { type EscalationGuardOptions, guardEscalation } from './rbac/escalation-guard.ts';
 export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './rbac/rbac-policy.ts';
+export { isIpv6 } from './validation/ip-family.ts';

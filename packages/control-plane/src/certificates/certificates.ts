@@ -57,45 +57,64 @@ const leafLifetimeMs = 365 * dayMs;
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
   await makeDirectory(options.directory);
   const nowMs = options.clock.now();
-  const hosts = [...new Set(['localhost', '127.0.0.1', '::1', 'kubernetes.default.svc', ...options.hosts])];
-  const present = {
-    ca: await readAuthority(options.directory, 'ca'),
-    serving: await readLeaf(options.directory, 'apiserver'),
-    admin: await readLeaf(options.directory, 'admin'),
-  };
-  const ca = isFresh(present.ca, nowMs) ? present.ca : undefined;
-  const serving =
-    ca && isFresh(present.serving, nowMs) && isIssuedBy(present.serving, ca) && coversHosts(present.serving, hosts)
-      ? present.serving
-      : undefined;
-  const admin = ca && isFresh(present.admin, nowMs) && isIssuedBy(present.admin, ca) ? present.admin : undefined;
-  const caFile = join(options.directory, 'ca.crt');
-  const frontProxy = await ensureFrontProxy(options.directory, nowMs);
+  // Neither authority needs the other, and the disk takes most of the time of both.
+  const [own, frontProxy] = await allFinished([ensureOwn(options, nowMs), ensureFrontProxy(options.directory, nowMs)]);
+  return { ...own, frontProxy };
+}
+
+async function ensureOwn({ directory, hosts: asked }: PkiOptions, nowMs: number): Promise<Omit<Pki, 'frontProxy'>> {
+  const hosts = [...new Set(['localhost', '127.0.0.1', '::1', 'kubernetes.default.svc', ...asked])];
+  const [presentCa, presentServing, presentAdmin] = await allFinished([
+    readAuthority(directory, 'ca'),
+    readLeaf(directory, 'apiserver'),
+    readLeaf(directory, 'admin'),
+  ]);
+  const ca = isFresh(presentCa, nowMs) ? presentCa : undefined;
+  const isOurs = (pair: KeyPair | undefined): pair is KeyPair =>
+    ca !== undefined && isFresh(pair, nowMs) && isIssuedBy(pair, ca);
+  const serving = isOurs(presentServing) && coversHosts(presentServing, hosts) ? presentServing : undefined;
+  const admin = isOurs(presentAdmin) ? presentAdmin : undefined;
+  const caFile = join(directory, 'ca.crt');
   if (ca && serving && admin)
-    return { caCert: ca.cert, caFile, trusted: { cert: ca.cert, file: caFile }, serving, admin, frontProxy };
+    return { caCert: ca.cert, caFile, trusted: { cert: ca.cert, file: caFile }, serving, admin };
 
   const issuer = await createIssuer(ca, { nowMs, lifetimeMs: caLifetimeMs });
-  if (!ca) await writePair(options.directory, 'ca', issuer.authority);
   const made = await issueLeaves(issuer, { hosts, nowMs, serving, admin });
-  await writePair(options.directory, 'apiserver', made.serving);
-  await writePair(options.directory, 'admin', made.admin);
+  // A kill may leave some of them. Certificates that another authority issued are made again.
+  await allFinished([
+    ca === undefined ? writePair(directory, 'ca', issuer.authority) : undefined,
+    writePair(directory, 'apiserver', made.serving),
+    writePair(directory, 'admin', made.admin),
+  ]);
   const { cert } = issuer.authority;
-  return { caCert: cert, caFile, trusted: { cert, file: caFile }, ...made, frontProxy };
+  return { caCert: cert, caFile, trusted: { cert, file: caFile }, ...made };
+}
+
+/** Rejects with the first error once all are over, so that nothing continues in the background. */
+async function allFinished<T extends readonly unknown[]>(
+  works: readonly [...T],
+): Promise<{ -readonly [P in keyof T]: Awaited<T[P]> }> {
+  await Promise.allSettled(works);
+  return Promise.all(works);
 }
 
 /**
  * The proxy has its own authority, because a server that trusts it for identities must not trust certificates of users for them.
  */
 async function ensureFrontProxy(directory: string, nowMs: number): Promise<FrontProxy> {
-  const present = await readAuthority(directory, 'front-proxy-ca');
-  const known = await readLeaf(directory, frontProxyName);
+  const [present, known] = await allFinished([
+    readAuthority(directory, 'front-proxy-ca'),
+    readLeaf(directory, frontProxyName),
+  ]);
   const ca = isFresh(present, nowMs) ? present : undefined;
   if (ca && isFresh(known, nowMs) && isIssuedBy(known, ca)) return { caCert: ca.cert, client: known };
   const issuer = await createIssuer(ca, { nowMs, lifetimeMs: caLifetimeMs, commonName: 'kapstan-front-proxy-ca' });
-  if (!ca) await writePair(directory, 'front-proxy-ca', issuer.authority);
   const times = { nowMs, lifetimeMs: leafLifetimeMs };
   const client = await issuer.issue({ ...times, commonName: frontProxyName, usage: 'client' });
-  await writePair(directory, frontProxyName, client);
+  await allFinished([
+    ca === undefined ? writePair(directory, 'front-proxy-ca', issuer.authority) : undefined,
+    writePair(directory, frontProxyName, client),
+  ]);
   return { caCert: issuer.authority.cert, client };
 }
 

@@ -1,7 +1,5 @@
 // Builds the admin kubeconfig: one cluster, one user with a client certificate, everything inline.
-
 import type { KeyPair } from '@kapstan/controller/certificates';
-import { stringify } from 'yaml';
 
 export interface KubeconfigOptions {
   readonly url: string;
@@ -9,20 +7,28 @@ export interface KubeconfigOptions {
   readonly admin: KeyPair;
 }
 
+/** Written without the YAML library, whose first use takes a noticeable part of a start. */
 export function formatKubeconfig({ url, caCert, admin }: KubeconfigOptions): string {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'kapstan', cluster: { server: url, 'certificate-authority-data': base64(caCert) } }],
-    users: [
-      {
-        name: 'kapstan-admin',
-        user: { 'client-certificate-data': base64(admin.cert), 'client-key-data': base64(admin.key) },
-      },
-    ],
-    contexts: [{ name: 'kapstan', context: { cluster: 'kapstan', user: 'kapstan-admin', namespace: 'default' } }],
-    'current-context': 'kapstan',
-    preferences: {},
-  });
+  return `apiVersion: v1
+kind: Config
+clusters:
+  - name: kapstan
+    cluster:
+      server: ${url}
+      certificate-authority-data: ${base64(caCert)}
+users:
+  - name: kapstan-admin
+    user:
+      client-certificate-data: ${base64(admin.cert)}
+      client-key-data: ${base64(admin.key)}
+contexts:
+  - name: kapstan
+    context:
+      cluster: kapstan
+      user: kapstan-admin
+      namespace: default
+current-context: kapstan
+preferences: {}
+`;
 }

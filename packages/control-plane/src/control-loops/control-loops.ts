@@ -168,6 +168,7 @@ export class ControlLoops implements RunningLoops {
    * it exists. Rejects after one minute, and when the loops are closed, naming each loop that is not ready, with the reason.
    */
   async whenReady(): Promise<void> {
+    if (this.#loops.length === 0) return;
     const account = this.#followDefaultAccount();
     const over = new AbortController();
     const late = delay(this.#options.clock, readyTimeoutMs, AbortSignal.any([over.signal, this.#stop.signal]));
@@ -175,7 +176,8 @@ export class ControlLoops implements RunningLoops {
       const ready = Promise.all([account.promise, ...this.#loops.map((loop) => loop.whenSynced())]);
       await Promise.race([ready, late.then(() => Promise.reject(this.#notReady()))]);
     } finally {
-      over.abort();
+      // With a reason of its own, Node makes no DOMException, whose class takes milliseconds at its first use.
+      over.abort(new Error('the loops are no longer waited for'));
       await account.close();
     }
   }

@@ -1,7 +1,6 @@
 // AddressRepair checks that each address of a service is an IPAddress that points to it, and that each IPAddress of ours points to a
 // service that has it. It holds the rules; service-address-repair.ts runs it. Source:
 // pkg/registry/core/service/ipallocator/controller/repairip.go.
-import { isIPv6 } from 'node:net';
 import {
   type Clock,
   type DeepReadonly,
@@ -17,6 +16,7 @@ import { formatApiVersion } from '@kapstan/api/internal';
 import type { EventRecorder } from '@kapstan/controller';
 import { Service } from '@kapstan/kinds/core/v1';
 import { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';
+import { isIpv6 } from '@kapstan/kubernetes';
 
 /**
  * The known state of the cluster. An object that is missing in a cache is looked up in the store, because missing ones are then created or
@@ -180,7 +180,7 @@ export class AddressRepair {
 }
 
 function familyOf(address: string): 'IPv4' | 'IPv6' {
-  return isIPv6(address) ? 'IPv6' : 'IPv4';
+  return isIpv6(address) ? 'IPv6' : 'IPv4';
 }
 
 function timeOf({ metadata }: DeepReadonly<KubernetesObject>): number {

@@ -1,8 +1,9 @@
 // Finds the address at which others in the cluster reach this server: the advertised one, or else the one it listens on, or else one of
 // this machine. Used by kubernetes-service.ts. Source: apiserver server/options (DefaultAdvertiseAddress), apimachinery
 // net.ChooseHostInterface.
-import { isIP } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { isIpv6 } from '@kapstan/kubernetes';
 import type { ServerAddress } from '../server-address.ts';
 
 /** Loopback, wildcard and link-local addresses, which endpoints must not contain: others cannot reach the server there. */
@@ -17,5 +18,6 @@ export function publishedAddress(
   const ofFamily = (family: string): string[] =>
     own.filter((address) => address.family === family && !address.internal).map(({ address }) => address);
   const candidates = [advertiseAddress, bindAddress, ...ofFamily('IPv4'), ...ofFamily('IPv6')];
-  return candidates.find((address) => isIP(address) !== 0 && !unpublishable.test(address));
+  const isAddress = (text: string): boolean => isIPv4(text) || isIpv6(text);
+  return candidates.find((address) => isAddress(address) && !unpublishable.test(address));
 }

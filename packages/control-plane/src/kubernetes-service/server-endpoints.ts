@@ -1,10 +1,10 @@
 // Reconciles the endpoints of the service "kubernetes" and the EndpointSlice with the same content. Used by
 // kubernetes-service.ts. Source: pkg/controlplane/reconcilers (lease.go, endpointsadapter.go).
-import { isIPv6 } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { type DeepReadonly, deepCopy, isAlreadyExists, isNotFound, type ResourceClient } from '@kapstan/api';
 import { type EndpointSubset, Endpoints } from '@kapstan/kinds/core/v1';
 import { EndpointSlice } from '@kapstan/kinds/discovery.k8s.io/v1';
+import { isIpv6 } from '@kapstan/kubernetes';
 
 export const serviceNamespace = 'default';
 export const serviceName = 'kubernetes';
@@ -64,7 +64,7 @@ function byAddress(one: string, other: string): number {
 }
 
 function bytesOf(address: string): string {
-  if (isIPv6(address)) return `6 ${address}`;
+  if (isIpv6(address)) return `6 ${address}`;
   return address
     .split('.')
     .map((part) => part.padStart(3, '0'))
@@ -97,10 +97,10 @@ function isSameSlice(present: EndpointSlice, wanted: EndpointSlice): boolean {
 function sliceOf([subset]: readonly DeepReadonly<EndpointSubset>[]): EndpointSlice {
   const { addresses = [], notReadyAddresses = [], ports = [] } = subset ?? {};
   const all = [...addresses, ...notReadyAddresses];
-  const addressType = all.length > 0 && all.every(({ ip }) => isIPv6(ip)) ? 'IPv6' : 'IPv4';
+  const addressType = all.length > 0 && all.every(({ ip }) => isIpv6(ip)) ? 'IPv6' : 'IPv4';
   const endpointsOf = (some: typeof all, ready: boolean): NonNullable<EndpointSlice['endpoints']> =>
     some
-      .filter(({ ip }) => isIPv6(ip) === (addressType === 'IPv6'))
+      .filter(({ ip }) => isIpv6(ip) === (addressType === 'IPv6'))
       .map(({ ip }) => ({ addresses: [ip], conditions: { ready } }));
   return {
     metadata: { ...target, labels: { [serviceNameLabel]: serviceName } },

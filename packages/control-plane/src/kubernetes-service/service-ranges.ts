@@ -1,8 +1,9 @@
 // Decides which addresses services may have, according to ServiceCIDRs. Used by service-address-repair.ts. Source: pkg/api/servicecidr
 // ContainsIP.
-import { BlockList, isIPv6 } from 'node:net';
+import { BlockList } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
+import { isIpv6 } from '@kapstan/kubernetes';
 
 /** The default range of service addresses. */
 export const defaultServiceRange = '10.96.0.0/16';
@@ -15,10 +16,10 @@ export function isInServiceRange(
 ): boolean {
   const isTold = serviceCidrs.some(({ metadata }) => metadata?.name === 'kubernetes');
   const cidrs = [...(isTold ? [] : [ownRange]), ...serviceCidrs.flatMap(({ spec }) => spec?.cidrs ?? [])];
-  const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+  const family = isIpv6(address) ? 'ipv6' : 'ipv4';
   return cidrs.some((cidr) => {
     const [network = '', bits = ''] = cidr.split('/');
-    if (isIPv6(network) !== isIPv6(address)) return false;
+    if (isIpv6(network) !== isIpv6(address)) return false;
     const range = new BlockList();
     range.addSubnet(network, Number(bits), family);
     return range.check(address, family);

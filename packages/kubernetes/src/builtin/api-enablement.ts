@@ -79,6 +79,7 @@ export class ApiEnablement {
 
 /** Returns warnings about settings that change nothing, because this server has no such resource. */
 export function idleRuntimeConfig(config: RuntimeConfig): readonly string[] {
+  if (config.size === 0) return [];
   const { versions, resources } = knownApis();
   const unbuilt = [...versions].filter(([, isBuilt]) => !isBuilt).map(([version]) => version);
   return [...completed(config)].flatMap(([key, value]) => {

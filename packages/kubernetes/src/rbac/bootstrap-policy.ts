@@ -1,7 +1,6 @@
 // The bootstrap roles and bindings of Kubernetes 1.36, which every server keeps in its store and updates at each start.
 // Source: pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
 import {
-  deepCopy,
   isAlreadyExists,
   isConflict,
   isNotFound,
@@ -90,7 +89,8 @@ class BootstrapObject<T extends KubernetesObject> {
       const preconditions = uid === undefined ? {} : { preconditions: { uid } };
       await presentOrNone(this.#client.delete(this.#kind, targetOf(this.#expected), preconditions));
     }
-    if (next === 'create' || next === 'recreate') await this.#client.create(this.#kind, deepCopy(this.#expected) as T);
+    // The client keeps nothing of what it is given, so the shared facts need no copy.
+    if (next === 'create' || next === 'recreate') await this.#client.create(this.#kind, this.#expected);
     else await this.#client.update(this.#kind, next);
   }
 }

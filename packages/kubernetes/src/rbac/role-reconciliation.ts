@@ -13,7 +13,7 @@ const autoUpdate = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /** Returns the role to write; undefined when nothing is missing or servers must not change it. */
 export function reconciledRole<T extends AnyRole>(present: DeepReadonly<T>, expected: DeepReadonly<T>): T | undefined {
-  if (isProtected(present)) return undefined;
+  if (isProtected(present) || isReconciledRole(present, expected)) return undefined;
   const next = withExpectedMetadata(present, expected);
   const rules = present.rules ?? [];
   // Usually nothing has changed, and that is cheaper to detect than which rules cover which.
@@ -30,6 +30,7 @@ export function reconciledBinding<T extends AnyBinding>(
 ): T | 'recreate' | undefined {
   if (isProtected(present)) return undefined;
   if (!jsonEqual(present.roleRef, expected.roleRef)) return 'recreate';
+  if (hasMetadataOf(expected, present) && jsonEqual(present.subjects, expected.subjects)) return undefined;
   const next = withExpectedMetadata(present, expected);
   const missing = (expected.subjects ?? []).filter(
     (subject) => !present.subjects?.some((each) => jsonEqual(each, subject)),
@@ -40,6 +41,20 @@ export function reconciledBinding<T extends AnyBinding>(
 
 function isProtected({ metadata }: DeepReadonly<KubernetesObject>): boolean {
   return metadata?.annotations?.[autoUpdate] === 'false';
+}
+
+/** Returns true for the usual role at a start: nothing is missing, which is cheaper to see without a copy. */
+function isReconciledRole<T extends AnyRole>(present: DeepReadonly<T>, expected: DeepReadonly<T>): boolean {
+  const [{ aggregationRule: own }, { aggregationRule: wanted }] = [present as ClusterRole, expected as ClusterRole];
+  return hasMetadataOf(expected, present) && jsonEqual(present.rules, expected.rules) && jsonEqual(own, wanted);
+}
+
+/** True when the present object has every expected label and annotation, with whatever value. */
+function hasMetadataOf(expected: DeepReadonly<KubernetesObject>, present: DeepReadonly<KubernetesObject>): boolean {
+  return (['labels', 'annotations'] as const).every((part) => {
+    const own = present.metadata?.[part] ?? {};
+    return Object.keys(expected.metadata?.[part] ?? {}).every((key) => Object.hasOwn(own, key));
+  });
 }
 
 /** If both have a label or annotation, the present value is kept. */

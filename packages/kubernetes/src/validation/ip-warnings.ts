@@ -1,11 +1,11 @@
 // Warnings about addresses and networks that are accepted but should be written differently. Source: apimachinery
 // util/validation GetWarningsForIP, GetWarningsForCIDR.
-import { isIPv6 } from 'node:net';
+import { isIpv6 } from './ip-family.ts';
 import { canonicalIp } from './value-rules.ts';
 
 /** `path` is the place in the object, such as "spec.externalIPs[0]". */
 export function ipWarnings(path: string, text: string): string[] {
-  if (!isIPv6(text) || text.includes('%')) return [];
+  if (!isIpv6(text) || text.includes('%')) return [];
   const canonical = canonicalIp(text);
   return canonical === text
     ? []
@@ -17,7 +17,7 @@ export function ipWarnings(path: string, text: string): string[] {
 /** `path` is the place in the object, such as "spec.podCIDRs[0]". */
 export function cidrWarnings(path: string, text: string): string[] {
   const [address = '', length = ''] = text.split('/');
-  if (!isIPv6(address) || address.includes('%')) return [];
+  if (!isIpv6(address) || address.includes('%')) return [];
   const canonical = `${canonicalIp(address)}/${Number(length)}`;
   return canonical === text
     ? []

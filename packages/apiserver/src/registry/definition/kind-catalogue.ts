@@ -69,8 +69,15 @@ interface Identity extends GroupVersionResource {
   readonly entry: DiscoveryEntry;
 }
 
+/** The facts of a resource that are the same for every server. */
+interface CommonFacts extends Pick<ResourceFacts, 'subresources'> {
+  readonly resource: Omit<ResourceFacts['resource'], 'origin'>;
+}
+
 export class KindCatalogue {
   readonly #data: KindData;
+  /** Kept, because a process may start many servers, and each asks for all resources. */
+  readonly #common = new Map<string, CommonFacts>();
 
   /** Reads nothing until it is first used. */
   constructor(data: KindData) {
@@ -100,10 +107,22 @@ export class KindCatalogue {
 
   /** Returns all facts of a resource. Throws TypeError for an unknown one. */
   facts(id: string, policy?: ValidationPolicy): ResourceFacts {
+    let common = this.#common.get(id);
+    if (common === undefined) {
+      common = this.#commonFacts(id);
+      this.#common.set(id, common);
+    }
+    return {
+      ...this.kindFacts(id, policy),
+      resource: { ...common.resource, origin: { maker: 'builtin', parts: { id, policy } } },
+      subresources: common.subresources,
+    };
+  }
+
+  #commonFacts(id: string): CommonFacts {
     const { group, version, resource, entry } = this.#identityOf(id);
     const identity = { group, version, resource };
     return {
-      ...this.kindFacts(id, policy),
       resource: {
         ...identity,
         singular: entry.singular,
@@ -119,7 +138,6 @@ export class KindCatalogue {
         selectableFields: this.#selectableFieldsOf(id),
         unsupportedFieldMessage: (key) => this.#unsupportedFieldMessage(id, key),
         table: this.#data.table(id),
-        origin: { maker: 'builtin', parts: { id, policy } },
       },
       subresources: Object.entries(entry.sub ?? {}).map(([name, sub]) => subresourceFacts(identity, name, sub)),
     };

@@ -1,6 +1,6 @@
 // ServiceAccountTokens signs tokens of service accounts and accepts them as long as the objects that they are bound to
 // exist. It uses jose for JSON Web Tokens. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
-import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { type Clock, type DeepReadonly, parseTime, type UnstructuredObject } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
 import type { ObjectReader, TokenAuthenticator, TokenResult, UserInfo } from '@kapstan/apiserver';
@@ -9,6 +9,7 @@ import { CompactSign } from 'jose';
 import type { KubernetesClaims, TokenClaims, TokenIssuer } from '../../builtin/token-issuer.ts';
 import { type SecretTokenClaims, type SecretTokenIssuer, secretTokenClaims } from './secret-tokens.ts';
 import {
+  makeSigningKey,
   readSigningKey,
   readVerificationKeys,
   type SigningKey,
@@ -56,8 +57,7 @@ export const keySetPath = '/openid/v1/jwks';
 
 /** Makes a key for `ServiceAccountTokensOptions.signingKey`. */
 export function generateSigningKey(): string {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  return makeSigningKey().privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
 }
 
 export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, TokenAuthenticator, IssuerDocuments {
@@ -74,7 +74,8 @@ export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, Tok
     this.#options = options;
     this.apiAudiences = options.apiAudiences;
     this.#issuers = new Set([issuer, ...otherIssuers]);
-    this.#signingKey = readSigningKey(options.signingKey ?? generateSigningKey());
+    const { signingKey } = options;
+    this.#signingKey = signingKey === undefined ? makeSigningKey() : readSigningKey(signingKey);
     const keys = [this.#signingKey.verification, ...verificationKeys.flatMap(readVerificationKeys)];
     this.signatures = new TokenSignatures(keys);
   }

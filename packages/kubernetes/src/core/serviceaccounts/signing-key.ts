@@ -1,7 +1,7 @@
 // SigningKey and VerificationKey: the keys of service-account tokens as read from files, with their names in tokens.
 // Used by service-account-tokens.ts. Source: pkg/serviceaccount/jwt.go, openidmetadata.go; client-go keyutil (1.36).
 
-import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { messageOf } from '@kapstan/api/internal';
 
 export interface VerificationKey {
@@ -25,6 +25,12 @@ const algorithmOfCurve: ReadonlyMap<string | undefined, string> = new Map([
 
 /** Source: RFC 7518 §3.3. */
 const minRsaBits = 2048;
+
+/** Makes a key that lives as long as the process. Without a text of it nothing has to be written and read again. */
+export function makeSigningKey(): SigningKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return { privateKey, verification: verificationKey(publicKey) };
+}
 
 /** Reads a private key in PEM. Throws TypeError when it cannot be read or its kind cannot sign tokens. */
 export function readSigningKey(pem: string): SigningKey {

@@ -1,9 +1,9 @@
 // IP families and cluster addresses of a service: the rules, and the values that the server fills in on a cluster with
 // IPv4 only. Source: initIPFamilyFields, ValidateServiceClusterIPsRelatedFields, validateUpgradeDowngrade*.
-import { isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { ServiceSpec } from '@kapstan/kinds/core/v1';
+import { isIpv6 } from '../../validation/ip-family.ts';
 import { ipErrors } from '../../validation/value-rules.ts';
 import { isHeadless } from './service-needs.ts';
 
@@ -50,13 +50,13 @@ function validateAddresses(at: Field, ips: readonly string[], before: readonly s
 }
 
 function validateAddressFamilies(at: Field, spec: ReadonlySpec, ips: readonly string[]): void {
-  const count6 = ips.filter((ip) => isIPv6(ip)).length;
+  const count6 = ips.filter((ip) => isIpv6(ip)).length;
   if (ips.length > 1 && (count6 === 0 || count6 === ips.length))
     at.invalid(ips, 'may specify no more than one IP for each IP family');
   if (isHeadless(spec)) return;
   at.each(ips, (ip, place, index) => {
     const family = spec.ipFamilies?.[index];
-    if ((family === 'IPv4' && isIPv6(ip)) || (family === 'IPv6' && !isIPv6(ip)))
+    if ((family === 'IPv4' && isIpv6(ip)) || (family === 'IPv6' && !isIpv6(ip)))
       place.invalid(ip, `expected an ${family} value as indicated by \`ipFamilies[${index}]\``);
   });
 }
@@ -120,7 +120,7 @@ function takeFamiliesOfAddresses(at: Field, spec: ServiceSpec): void {
   if (ips[0] === 'None') return;
   at.child('clusterIPs').each(ips, (ip, place, index) => {
     if (index < families.length) return;
-    if (isIPv6(ip)) place.invalid(ips, 'IPv6 is not configured on this cluster');
+    if (isIpv6(ip)) place.invalid(ips, 'IPv6 is not configured on this cluster');
     else families.push('IPv4');
   });
   if (families.length > 0) spec.ipFamilies = families;

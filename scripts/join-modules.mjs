@@ -61,25 +61,33 @@ function entries(folder) {
 
 /**
  * Makes a value that is computed when its module is loaded a call that bundlers leave out where nobody uses it. From a package without side
- * effects they leave out whole modules, but in a joined one they see a call that might do anything.
+ * effects they leave out whole modules, but in a joined one they see an expression that might do anything.
  */
 const valuesThatCanBeLeftOut = {
   name: 'values-that-can-be-left-out',
   transform(code, id) {
     if (!id.endsWith('.ts')) return null;
     const result = new RolldownMagicString(code);
-    for (const { init } of parseAst(code, { lang: 'ts' }).body.flatMap(variables)) {
-      if (isPlain(init)) continue;
-      result.appendRight(init.start, '/* @__PURE__ */ (() => (');
-      result.appendLeft(init.end, '))()');
+    const surround = ({ start, end }, before, after) => result.appendRight(start, before).appendLeft(end, after);
+    for (const statement of parseAst(code, { lang: 'ts' }).body) {
+      const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
+      if (declaration?.type === 'VariableDeclaration')
+        for (const { init } of declaration.declarations)
+          if (!isPlain(init)) surround(init, '/* @__PURE__ */ (() => (', '))()');
+      if (declaration?.type === 'ClassDeclaration' && !declaration.declare && !isPlainClass(declaration)) {
+        const { name } = declaration.id;
+        surround(declaration, `const ${name} = /* @__PURE__ */ (() => { `, ` return ${name}; })();`);
+      }
     }
     return { code: result };
   },
 };
 
-function variables(statement) {
-  const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
-  return declaration?.type === 'VariableDeclaration' ? declaration.declarations : [];
+/** Returns false for a class of which a part is computed, such as [Symbol.iterator]. */
+function isPlainClass({ superClass, body }) {
+  const isComputed = ({ type, computed, static: isStatic, value }) =>
+    computed || type === 'StaticBlock' || (isStatic && type === 'PropertyDefinition' && !isPlain(value));
+  return superClass === null && !body.body.some(isComputed);
 }
 
 /** The parts of expressions that compute nothing. */

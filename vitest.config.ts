@@ -17,6 +17,8 @@ interface ProjectOptions {
   readonly isSerial?: boolean;
   /** Files of one worker share their modules, which are then loaded once and not once for each file. */
   readonly sharesModules?: boolean;
+  /** Tests start programs from dist, which must have the present code. */
+  readonly needsBuild?: boolean;
 }
 
 const project = (name: string, options: ProjectOptions) => ({
@@ -32,11 +34,12 @@ const project = (name: string, options: ProjectOptions) => ({
     hookTimeout: options.timeoutMs,
     fileParallelism: options.isSerial !== true,
     isolate: options.sharesModules !== true,
+    globalSetup: options.needsBuild === true ? ['./test/kapstan/joined-packages.ts'] : [],
   },
 });
 
 const whole = (name: string) =>
-  project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true });
+  project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true, needsBuild: true });
 
 /** Unit tests that run suites of other files once more, which a module registers only when it is loaded. */
 const apart = ['packages/client/src/wires/*.test.ts'];
@@ -70,7 +73,7 @@ export default defineConfig({
       whole('wire'),
       whole('e2e'),
       whole('reliability'),
-      project('load', { include: 'test/load/**/*.test.ts', timeoutMs: 600_000, isSerial: true }),
+      project('load', { include: 'test/load/**/*.test.ts', timeoutMs: 600_000, isSerial: true, needsBuild: true }),
     ],
   },
 });

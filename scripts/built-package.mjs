@@ -5,12 +5,18 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+/** What the compiler wrote about its last run, with a hash of each source. */
+export const noteOfTsc = 'dist/.tsbuildinfo';
+/** A copy of it from the time when the modules of the package were joined. */
+export const noteOfJoin = 'dist/joined.tsbuildinfo';
+
 const readJson = (file) => JSON.parse(readFileSync(file, 'utf8'));
+const hashOf = (file) => createHash('sha256').update(readFileSync(file)).digest('hex');
 
 /** Returns the sources of a package that differ from those that its dist was made from; its folder of sources when there is no dist. */
 export function staleSources(folder) {
   const dist = join(folder, 'dist');
-  const infoFile = join(dist, '.tsbuildinfo');
+  const infoFile = join(folder, noteOfTsc);
   if (!existsSync(infoFile)) return [join(folder, 'src')];
   const { fileNames, fileInfos } = readJson(infoFile);
   const built = new Map();
@@ -24,8 +30,21 @@ export function staleSources(folder) {
   return readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && isBuilt(name))
     .map((name) => join(folder, 'src', name))
-    .filter((file) => built.get(file) !== createHash('sha256').update(readFileSync(file)).digest('hex'));
+    .filter((file) => built.get(file) !== hashOf(file));
 }
+
+/** Returns true for packages whose build joins their modules (join-modules.mjs). */
+export function joinsModules(folder) {
+  return readJson(join(folder, 'package.json')).scripts?.build?.includes('join-modules.mjs') === true;
+}
+
+/** Returns true when the package was compiled after its modules were joined: the code in dist is that of older sources then. */
+export function isJoinStale(folder) {
+  const [compiled, joined] = [noteOfTsc, noteOfJoin].map((note) => join(folder, note));
+  return existsSync(compiled) && joinsModules(folder) && !(existsSync(joined) && sameText(compiled, joined));
+}
+
+const sameText = (one, other) => readFileSync(one).equals(readFileSync(other));
 
 /** Returns the files in dist that the manifest names and that are not there. */
 export function missingFiles(folder) {
@@ -45,7 +64,8 @@ export function packFault(folder) {
   const missing = missingFiles(folder);
   if (missing.length > 0) return `${name} is not built, it would be packed without ${missing.join(', ')}; ${mend}`;
   const stale = staleSources(folder);
-  if (stale.length === 0) return undefined;
+  if (stale.length === 0)
+    return isJoinStale(folder) ? `${name} was compiled after its modules were joined; ${mend}` : undefined;
   const some = stale.slice(0, 3).join(', ');
   return `dist of ${name} was not built from the present ${some}${stale.length > 3 ? ', …' : ''}; ${mend}`;
 }

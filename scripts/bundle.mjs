@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { isJoinStale } from './built-package.mjs';
 import { root } from './set-up.mjs';
 
 const packages = join(root, 'packages') + sep;
@@ -101,7 +102,7 @@ function partsOfRxjs(shared) {
           .filter(Boolean)
           .map(partOf)
           .join('');
-      return { code: code.replace(/import \{([^}]*)\} from 'rxjs';/g, split), map: null };
+      return { code: code.replace(/import \{([^}]*)\} from ["']rxjs["'];/g, split), map: null };
     },
   };
 }
@@ -122,6 +123,9 @@ const asFunction = (code) => asciiAlone(`(function (exports, require, module) {$
 const asciiAlone = (code) =>
   code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
+const stale = readdirSync(packages).filter((name) => isJoinStale(join(packages, name)));
+if (stale.length > 0)
+  throw new Error(`${stale.join(', ')}: compiled after the modules were joined; run "npm run join"`);
 for (const bundle of bundles) await make(bundle);
 const compiler = fileURLToPath(new URL('compile-bundle.mjs', import.meta.url));
 // The servers' logs do not matter to a build. An error that ends them has the log in its message.

@@ -60,6 +60,8 @@ export async function build() {
       onSpawn: ({ stdout }) => createInterface({ input: stdout }).on('line', (line) => progress.line(line)),
     });
     if (compiled.code !== 0) return compiled;
+    const joined = await run(process.execPath, [join(root, 'scripts/join-modules.mjs')]);
+    if (joined.code !== 0) return joined;
     const described = await run(process.execPath, [join(root, 'packages/kinds/scripts/write-descriptions.mjs')]);
     if (described.code !== 0) return described;
     progress.begin('the bundles of the command and @kapstan/testing');

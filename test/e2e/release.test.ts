@@ -115,6 +115,17 @@ describe('npm pack', () => {
       JSON.stringify({ fileNames: ['../src/index.ts'], fileInfos: [version] }),
     );
     expect(pack()[0]).toBe(0);
+    const joining = { ...scripts, build: 'tsc -b && node ../../scripts/join-modules.mjs' };
+    await writeFile(
+      join(one, 'package.json'),
+      JSON.stringify({ name: 'one', version: '1.0.0', exports, scripts: joining }),
+    );
+    expect(pack()).toEqual([
+      1,
+      expect.stringContaining('one was compiled after its modules were joined; run "npm run'),
+    ]);
+    await cp(join(one, 'dist', '.tsbuildinfo'), join(one, 'dist', 'joined.tsbuildinfo'));
+    expect(pack()[0]).toBe(0);
     await writeFile(join(one, 'src', 'index.ts'), 'export const one = 2;');
     expect(pack()).toEqual([1, expect.stringMatching(/dist of one was not built from the present .*index\.ts; run/)]);
   });

@@ -1,5 +1,4 @@
 // processLogger reports warnings and errors of a client without a logger as process warnings. It is the default logger.
-import process from 'node:process';
 import { inspect } from 'node:util';
 import { type LogFields, type Logger, silentLogger } from '@kapstan/api';
 

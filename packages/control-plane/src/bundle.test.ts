@@ -33,6 +33,15 @@ it('is used until a package is compiled after it', () => {
   expect(chosen(), 'another package is newer').toBeUndefined();
 });
 
+it('gives way to modules only while those that are joined are of the present sources', () => {
+  write('api/dist/.tsbuildinfo', { text: 'new', seconds: 300 });
+  write('api/dist/joined.tsbuildinfo', { text: 'old', seconds: 400 });
+  expect(chosen).toThrow('package api was compiled after its modules were joined; run "npm run join"');
+  write('api/dist/joined.tsbuildinfo', { text: 'new', seconds: 400 });
+  expect(chosen()).toBeUndefined();
+  rmSync(join(root, 'api'), { recursive: true });
+});
+
 it('is used where packages are installed, which leave out what the compiler notes', () => {
   rmSync(join(root, 'control-plane/dist/.tsbuildinfo'));
   rmSync(join(root, 'storage/dist/.tsbuildinfo'));

@@ -16,18 +16,31 @@ export interface BundleOptions {
 
 /**
  * Returns the bundle of a package, given its folder; undefined when some package was compiled after the bundle was made. So a developer who
- * edits the sources and builds with `tsc -b` alone runs the new code. In an installed package nothing is newer than the bundle.
+ * edits the sources and builds with `tsc -b` alone runs the new code, or is told what is missing. In an installed package nothing is newer
+ * than the bundle.
  */
 export function currentBundle(packageFolder: URL): URL | undefined {
   const bundle = new URL('dist/bundled/index.cjs', packageFolder);
-  const bundledMs = modifiedMs(bundle);
-  if (bundledMs === undefined) return undefined;
   const packages = new URL('../', packageFolder);
-  const isCurrent = readdirSync(packages).every((name) => {
-    const compiledMs = modifiedMs(new URL(`${name}/dist/.tsbuildinfo`, packages));
-    return compiledMs === undefined || compiledMs <= bundledMs;
-  });
-  return isCurrent ? bundle : undefined;
+  const names = readdirSync(packages);
+  const bundledMs = modifiedMs(bundle) ?? 0;
+  const isCurrent = names.every((name) => (modifiedMs(compilerNote(name, packages)) ?? 0) <= bundledMs);
+  if (isCurrent && existsSync(bundle)) return bundle;
+  for (const name of names) requireJoined(name, packages);
+  return undefined;
+}
+
+const compilerNote = (name: string, packages: URL): URL => new URL(`${name}/dist/.tsbuildinfo`, packages);
+
+/**
+ * Throws when a package whose modules are joined (scripts/join-modules.mjs) was compiled after that, because the joined ones are of older
+ * sources.
+ */
+function requireJoined(name: string, packages: URL): void {
+  const compiled = compilerNote(name, packages);
+  const joined = new URL(`${name}/dist/joined.tsbuildinfo`, packages);
+  if (!existsSync(compiled) || !existsSync(joined) || readFileSync(compiled).equals(readFileSync(joined))) return;
+  throw new Error(`package ${name} was compiled after its modules were joined; run "npm run join"`);
 }
 
 function modifiedMs(file: URL): number | undefined {

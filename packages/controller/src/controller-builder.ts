@@ -16,7 +16,8 @@ import {
 } from '@kapstan/api/internal';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import type { ObservableInput } from 'rxjs';
-import { from } from 'rxjs/internal/observable/from';
+// It is `from` without its schedulers, which are ten modules.
+import { innerFrom } from 'rxjs/internal/observable/innerFrom';
 import type { GoneHandler } from './gone.ts';
 import type { CacheReader } from './informer-cache.ts';
 import { accepts, type Predicate } from './predicate.ts';
@@ -357,7 +358,7 @@ function predicateOf(options: SourceOptions<never>, where: string): Predicate<Ku
 /** Throws TypeError unless given an observable, promise or iterable. */
 function triggerOf(trigger: ObservableInput<unknown>): ObservableInput<unknown> {
   try {
-    return from(trigger);
+    return innerFrom(trigger);
   } catch (error) {
     throw new TypeError(`on() takes an observable, a promise or an async iterable, not ${inspect(trigger)}`, {
       cause: error,

@@ -4,7 +4,8 @@ import { type Clock, type KubernetesObject, type LogFields, type Logger, objectK
 import { immediate, type TraceLink, TurnSlice } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import type { Subscription } from 'rxjs';
-import { from } from 'rxjs/internal/observable/from';
+// It is `from` without its schedulers, which are ten modules.
+import { innerFrom } from 'rxjs/internal/observable/innerFrom';
 import { defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource } from './controller-builder.ts';
 import { isFinalizerAddition } from './finalizer.ts';
@@ -200,7 +201,7 @@ export class ControllerSources implements ChangeSink {
       const error = (failure: unknown): void =>
         this.#log.error('a trigger failed; it gives no more values', { error: failure });
       const complete = (): void => this.#log.info('a trigger has ended');
-      return [from(source.trigger).subscribe({ next, error, complete })];
+      return [innerFrom(source.trigger).subscribe({ next, error, complete })];
     });
   }
 }

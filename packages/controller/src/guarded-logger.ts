@@ -1,5 +1,4 @@
 // guardedLogger wraps the user's logger, so that its failure costs neither a worker nor the leadership nor an Event.
-import process from 'node:process';
 import type { LogFields, Logger } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 

@@ -1,6 +1,5 @@
 // warningLogger is the default logger of a manager: it turns errors and warnings into warnings of the process. Used by
 // manager.ts and run.ts.
-import process from 'node:process';
 import { inspect } from 'node:util';
 import { type LogFields, type Logger, silentLogger } from '@kapstan/api';
 

@@ -1,6 +1,5 @@
 // The fallback for trouble that nothing else handles: the logger, or else a process warning. Used where a user's callback is absent or
 // throws.
-import process from 'node:process';
 import type { Logger } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 

@@ -1,8 +1,8 @@
 // Prepares a kubeconfig for display, as `kubectl config view` does: reduces it to one context, inlines files, omits
 // secrets, formats YAML. Source: client-go tools/clientcmd/api/helpers.go (MinifyConfig, FlattenConfig, ShortenConfig).
 import { readFile } from 'node:fs/promises';
-import { stringify } from 'yaml';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigUser } from './kubeconfig.ts';
+import { stringify } from './yaml.ts';
 
 /** Returns only the current context with its cluster and user. Throws TypeError when one of them is missing. */
 export function minifyKubeconfig(kubeconfig: Kubeconfig): Kubeconfig {

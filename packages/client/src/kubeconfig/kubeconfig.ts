@@ -1,6 +1,6 @@
 // The kubeconfig file: its entries as named maps, and a parser for the text of one file. Merged by load-kubeconfig.ts.
 import { isJsonObject } from '@kapstan/api/internal';
-import { parse } from 'yaml';
+import { parse } from './yaml.ts';
 
 /** One `cluster` entry, with the member names of the file. */
 export interface KubeconfigCluster {

@@ -1,8 +1,8 @@
 // Writes refreshed OIDC tokens back to their kubeconfig, as kubectl does; everything else in the file stays, including
 // comments.
 import { open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { isMap, isSeq, parseDocument, type YAMLMap } from 'yaml';
 import type { OidcTokens } from '../credentials/oidc.ts';
+import { isMap, isSeq, parseDocument, type YAMLMap } from './yaml.ts';
 
 export interface TokenPlace {
   readonly file: string;

@@ -35,9 +35,14 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
 }
 
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8);
-loopback.addAddress('::1', 'ipv6');
+const loopback: BlockList = loopbackAddresses();
+
+function loopbackAddresses(): BlockList {
+  const addresses = new BlockList();
+  addresses.addSubnet('127.0.0.0', 8);
+  addresses.addAddress('::1', 'ipv6');
+  return addresses;
+}
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || isIn(loopback, host);

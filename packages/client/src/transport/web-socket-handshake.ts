@@ -1,10 +1,10 @@
 // Opens a WebSocket on an open connection, using npm ws. An answer that is not an upgrade is returned as an answer, so that
 // the server's Status, Retry-After and 401 count as for any request.
 import type { Socket } from 'node:net';
-import { WebSocket } from 'ws';
 import type { RequestHeaders } from '../credentials/credentials.ts';
 import type { AttemptResponse } from './attempt-loop.ts';
 import { TransportError } from './transport-error.ts';
+import { WebSocket } from './ws.ts';
 
 /** The members of a WebSocket of npm ws that are used. Declared here because that package ships no types for our users. */
 interface MessageSocket {

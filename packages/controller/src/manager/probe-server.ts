@@ -1,7 +1,6 @@
 // ProbeServer serves /healthz, /readyz and /metrics of a manager over plain HTTP, for probes and for Prometheus.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import process from 'node:process';
 import type { InspectorHandler } from '@kapstan/inspector';
 import type { Registry } from 'prom-client';
 

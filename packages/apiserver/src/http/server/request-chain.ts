@@ -46,11 +46,10 @@ import { GracefulShutdown } from './graceful-shutdown.ts';
 const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
 /**
- * Time for reading and admitting bodies in one turn, in milliseconds. Otherwise sixty bodies that arrive at once would share one.
+ * Time in one turn, in milliseconds, for beginning requests and for reading and admitting their bodies. Otherwise a thousand requests that
+ * arrive at once, or sixty with long bodies, would share one.
  */
-const bodiesMs = 20;
-/** The same for the beginnings of requests. Without it a thousand requests that arrive at once hold the loop for 0.1 s. */
-const arrivalsMs = 20;
+const requestsMs = 20;
 
 /** A request that may run. */
 interface AdmittedRequest {
@@ -71,7 +70,6 @@ export class RequestChain {
   readonly #metrics: ServerMetrics;
   readonly #access: RequestAccess;
   readonly #audit: RequestAudit | undefined;
-  readonly #arrivals: TurnShare;
   #identityHeaders: RequestHeaderNames | undefined;
 
   constructor(options: ApiServerOptions) {
@@ -79,7 +77,6 @@ export class RequestChain {
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
     this.#ports = handlerPorts(options, this.#clock);
-    this.#arrivals = new TurnShare(this.#clock, arrivalsMs);
     this.shutdown = new GracefulShutdown({
       ...options.shutdown,
       drainMs: options.drainMs ?? options.requestTimeoutMs ?? defaults.requestTimeoutMs,
@@ -159,7 +156,7 @@ export class RequestChain {
       this.#options.requestLog?.begin(exchange, info);
       exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
       if (!isLongRunning(info)) this.#limitTime(exchange, info);
-      if (!this.#arrivals.hasTime()) await this.#arrivals.room();
+      if (!this.#ports.turns.hasTime()) await this.#ports.turns.room();
       if (!exchange.signal.aborted) await this.#serveInTime(exchange, info);
     } finally {
       leave();
@@ -348,7 +345,7 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
     patching: options.patching,
     flusher: new TurnFlusher(),
-    turns: new TurnShare(clock, bodiesMs),
+    turns: new TurnShare(clock, requestsMs),
     yamlBodies: new YamlBodies(systemClock),
     watches: new WatchRegistry(),
     watchBudget: new WatchBudget({

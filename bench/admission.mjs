@@ -1,7 +1,6 @@
 // Measures what admission policies and webhooks add to the CPU of a create, compared with kube-apiserver + etcd: creates of ConfigMaps, 32
 // at a time, with 0, 1 and 10 validating policies in force, with 10 that select other requests, with one mutating policy, and with a
-// webhook of either kind. For the webhooks it also measures a call by a bare node:https client, which is the minimum that a webhook must
-// add to a create.
+// webhook of either kind. For comparison with the webhooks it also measures a call by a bare node:https client.
 //   npm run bench admission         KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figure, median } from './parts/figures.mjs';

@@ -35,7 +35,9 @@ export function staleSources(folder) {
 
 /** Returns true for packages whose build joins their modules (join-modules.mjs). */
 export function joinsModules(folder) {
-  return readJson(join(folder, 'package.json')).scripts?.build?.includes('join-modules.mjs') === true;
+  const manifest = join(folder, 'package.json');
+  // Another branch may have left the dist of a package that this one lacks.
+  return existsSync(manifest) && readJson(manifest).scripts?.build?.includes('join-modules.mjs') === true;
 }
 
 /** Returns true when the package was compiled after its modules were joined: the code in dist is that of older sources then. */

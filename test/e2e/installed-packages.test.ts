@@ -8,6 +8,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, write
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { testCluster } from '@kapstan/testing';
@@ -268,21 +269,24 @@ it('are a command, which runs from its bundle alone and finds what other package
   await rename(join(folder, 'serve.js'), join(controlPlane, 'dist/serve.js'));
 });
 
-it('hold a command that ends when the npx of the README gets a SIGTERM', async () => {
-  const work = join(folder, 'served-by-npx');
-  const flags = ['--secure-port=0', `--data-dir=${work}/data`, `--ready-file=${work}/ready.json`];
-  await mkdir(work);
+it.each([
+  ['npx alone', (pid: number) => process.kill(pid, 'SIGTERM')],
+  ['the whole group of npx', (pid: number) => process.kill(-pid, 'SIGTERM')],
+])('hold a command that ends gracefully when %s gets a SIGTERM', async (_, signal) => {
+  const work = await mkdtemp(join(folder, 'npx-'));
+  const ready = join(work, 'ready.json');
+  const flags = ['--secure-port=0', `--data-dir=${work}/data`, `--ready-file=${ready}`, '--shutdown-delay-duration=2s'];
   const npx = spawn('npx', ['--no', 'kapstan', 'serve', ...flags], {
-    cwd: root,
-    stdio: ['ignore', 'ignore', 'pipe'],
+    ...{ cwd: root, detached: true, stdio: ['ignore', 'ignore', 'pipe'] },
   });
   const lines: string[] = [];
-  for await (const line of createInterface(npx.stderr)) {
-    if (line.includes('"serving"')) npx.kill('SIGTERM');
+  for await (const line of createInterface(npx.stderr as Readable)) {
+    if (line.includes('"serving"')) signal(npx.pid ?? 0);
     lines.push(line);
   }
-  // The server holds standard error open until it ends.
+  // The server holds standard error open until it ends, and removes the file when it has closed everything.
   expect(lines.at(-1)).toContain('shutting down');
+  expect(existsSync(ready)).toBe(false);
 });
 
 const version = (name: string): string =>

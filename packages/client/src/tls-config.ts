@@ -9,7 +9,8 @@ export interface TlsConfig {
   readonly key?: string;
   readonly keyFile?: string;
   /**
-   * Name to request (SNI) and to verify in the server's certificate. An IP address is only verified. Default: the host of the server's URL.
+   * Name to request (SNI) and to verify in the server's certificate. An IP address is only verified; the host
+   * of the server's URL is requested then. Default: the host of the server's URL.
    */
   readonly serverName?: string;
   /** Trusts any certificate. Cannot be combined with a CA. Default false. */

@@ -34,7 +34,9 @@ it('is used until a package is compiled after it', () => {
 });
 
 it('gives way to modules only while those that are joined are of the present sources', () => {
+  write('api/package.json', { text: '{ "scripts": { "build": "tsc -b && node ../../scripts/join-modules.mjs" } }' });
   write('api/dist/.tsbuildinfo', { text: 'new', seconds: 300 });
+  expect(chosen, 'its modules were never joined').toThrow('package api was compiled after its modules were joined');
   write('api/dist/joined.tsbuildinfo', { text: 'old', seconds: 400 });
   expect(chosen).toThrow('package api was compiled after its modules were joined; run "npm run join"');
   write('api/dist/joined.tsbuildinfo', { text: 'new', seconds: 400 });

@@ -38,9 +38,16 @@ const compilerNote = (name: string, packages: URL): URL => new URL(`${name}/dist
  */
 function requireJoined(name: string, packages: URL): void {
   const compiled = compilerNote(name, packages);
+  // Only in the repository is there a note.
+  if (!existsSync(compiled) || !joinsModules(name, packages)) return;
   const joined = new URL(`${name}/dist/joined.tsbuildinfo`, packages);
-  if (!existsSync(compiled) || !existsSync(joined) || readFileSync(compiled).equals(readFileSync(joined))) return;
+  if (existsSync(joined) && readFileSync(compiled).equals(readFileSync(joined))) return;
   throw new Error(`package ${name} was compiled after its modules were joined; run "npm run join"`);
+}
+
+function joinsModules(name: string, packages: URL): boolean {
+  const manifest = new URL(`${name}/package.json`, packages);
+  return existsSync(manifest) && readFileSync(manifest, 'utf8').includes('join-modules.mjs');
 }
 
 function modifiedMs(file: URL): number | undefined {

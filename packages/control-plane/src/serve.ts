@@ -50,11 +50,10 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
   const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info', log);
   const restore = printIntoLog(logger);
   const stopReleasing = flags['release-idle-memory'] ? releaseMemoryWhenIdle() : undefined;
-  const ignoreNpx = stopWithNpx();
+  stopWithNpx(stop);
   try {
     return await serving(flags, { log, logger, stop });
   } finally {
-    ignoreNpx();
     stopReleasing?.();
     restore();
     log.close();

@@ -1,21 +1,15 @@
-// Reads the whole answer of another server, up to a limit. For webhooks, aggregated API servers and issuers of tokens.
+// Reads the whole answer of another server, up to a limit. For aggregated API servers and issuers of tokens.
 import type { IncomingMessage } from 'node:http';
 
-const largerThan = (maxBytes: number): Error => new Error(`the answer is larger than ${maxBytes} bytes`);
-
-/** Rejects for an answer that breaks off, and with the error of `tooLarge` for one that has more bytes. */
-export async function readAnswer(
-  answer: IncomingMessage,
-  maxBytes: number,
-  tooLarge: (maxBytes: number) => Error = largerThan,
-): Promise<Buffer> {
+/** Rejects for an answer that breaks off, and for one that has more bytes. */
+export async function readAnswer(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of answer as AsyncIterable<Uint8Array>) {
     size += piece.length;
     if (size > maxBytes) {
       answer.destroy();
-      throw tooLarge(maxBytes);
+      throw new Error(`the answer is larger than ${maxBytes} bytes`);
     }
     pieces.push(piece);
   }

@@ -2,19 +2,17 @@
 // costs twice as much CPU. undici's main entry point also loads fetch, caches and mocks, which takes 0.1 s, so only the file of the client
 // is imported (docs/decisions/0044-small-bundles.md). Used by webhook-connections.ts.
 /// <reference path="./undici-client.d.ts" />
-import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { connect, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Client as UndiciClient } from 'undici/index.js';
 import Client from 'undici/lib/dispatcher/client.js';
 import { checkCertificateNames } from '../peer/certificate-names.ts';
-import { formatHostPort } from '../registry/definition/destination.ts';
 
 /** Where a connection leads. */
 export interface WebhookPlace {
   readonly hostname: string;
   readonly port: number;
-  /** Name that the certificate must be for. Empty = the host name, which TLS does not announce then. */
+  /** Name that the certificate must be for. Empty = `hostname`, which is an IP address then. */
   readonly servername: string;
 }
 
@@ -41,7 +39,10 @@ export interface WebhookRequest {
 
 export interface WebhookAnswer {
   readonly code: number;
-  readonly headers: IncomingHttpHeaders;
+  /** "" = absent. */
+  readonly contentType: string;
+  /** "" = absent. */
+  readonly retryAfter: string;
   readonly body: Buffer;
 }
 
@@ -58,8 +59,8 @@ export class WebhookConnection {
 
   constructor(options: WebhookConnectionOptions) {
     this.#options = options;
-    const { hostname, port } = options.place;
-    this.#client = new Client(`https://${formatHostPort(hostname, port)}`, {
+    // #open knows the way, and each call has its own header Host. The URL of a host may be invalid although DNS allows the name.
+    this.#client = new Client('https://webhook.invalid', {
       connect: (_, onConnection) => this.#open(onConnection),
       // The caller limits the time of a call.
       headersTimeout: 0,
@@ -78,19 +79,28 @@ export class WebhookConnection {
     return this.#hasAnswered;
   }
 
+  /** False once the webhook or this side has closed the connection. */
+  get isUsable(): boolean {
+    return !this.#isEnded && this.#socket?.destroyed === false;
+  }
+
   /** Posts a body and resolves to the answer, whatever its code. Rejects when the connection breaks or ends. */
   send({ path, headers, body, maxAnswerBytes, tooLarge }: WebhookRequest): Promise<WebhookAnswer> {
     return new Promise((resolve, reject) => {
       const pieces: Buffer[] = [];
       let size = 0;
-      let answer: Pick<WebhookAnswer, 'code' | 'headers'> | undefined;
+      let head: Omit<WebhookAnswer, 'body'> | undefined;
       this.#client.dispatch(
         { method: 'POST', path, headers, body },
         {
           onRequestStart: () => undefined,
-          onResponseStart: (controller, code, answerHeaders) => {
-            answer = { code, headers: answerHeaders };
-            if (Number(answerHeaders['content-length']) > maxAnswerBytes) controller.abort(tooLarge(maxAnswerBytes));
+          onResponseStart: (controller, code, answered) => {
+            head = {
+              code,
+              contentType: firstOf(answered['content-type']),
+              retryAfter: firstOf(answered['retry-after']),
+            };
+            if (Number(answered['content-length']) > maxAnswerBytes) controller.abort(tooLarge(maxAnswerBytes));
           },
           onResponseData: (controller, piece) => {
             size += piece.length;
@@ -99,9 +109,9 @@ export class WebhookConnection {
           },
           onResponseEnd: () => {
             this.#hasAnswered = true;
-            resolve({ code: 0, headers: {}, ...answer, body: Buffer.concat(pieces) });
+            resolve({ code: 0, contentType: '', retryAfter: '', ...head, body: Buffer.concat(pieces) });
           },
-          onResponseError: (_, error) => reject(nodeError(error, answer !== undefined)),
+          onResponseError: (_, error) => reject(cutError(error, head !== undefined)),
         },
       );
     });
@@ -142,17 +152,24 @@ export class WebhookConnection {
 
 /** Errors for a connection that somebody closed: as Node reports it, by undici, and because it had ended before the call. */
 const cutCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_DESTROYED']);
+const codeOf = (error: unknown): unknown => (error as NodeJS.ErrnoException).code;
 
 /** True = the connection was closed before an answer came. */
 export function isCut(error: unknown): boolean {
-  return cutCodes.has((error as NodeJS.ErrnoException).code);
+  return cutCodes.has(codeOf(error));
 }
 
-/** Returns the error that node:https has for the same failure, which dial-error.ts describes. */
-function nodeError(error: Error, isAnswering: boolean): Error {
-  if (!isCut(error)) return error;
-  if (isAnswering) return new Error('unexpected EOF');
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNRESET' || code === 'EPIPE') return error;
+/** Returns the error that node:https has for a connection that was closed before an answer, and Go's for an answer that was cut off. */
+function cutError(error: Error, isAnswering: boolean): Error {
+  const code = codeOf(error);
+  // undici tells the early end of an answer differently where the connection would have been closed after it.
+  const isShort = code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.message.includes('(Invalid EOF state)');
+  if (isAnswering) return isCut(error) || isShort ? new Error('unexpected EOF') : error;
+  if (!isCut(error) || code === 'ECONNRESET' || code === 'EPIPE') return error;
   return Object.assign(new Error('socket hang up', { cause: error }), { code: 'ECONNRESET' });
+}
+
+/** Returns the first value of a header that may be repeated; "" = absent. */
+function firstOf(value: string | readonly string[] | undefined): string {
+  return (typeof value === 'object' ? value[0] : value) ?? '';
 }

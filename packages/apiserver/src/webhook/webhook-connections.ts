@@ -75,12 +75,13 @@ export class WebhookConnections {
   /** Posts a body. Tries again if the webhook closed an idle connection just as it was used. Rejects at a stop. */
   async send(place: WebhookPlace, request: WebhookRequest, stop: CallStop): Promise<WebhookAnswer> {
     for (;;) {
-      const connection = await this.#take(place, stop);
+      const connections = this.#connectionsTo(place);
+      const connection = await this.#take(connections, stop);
       const wasIdle = connection.hasAnswered;
       stop.onStop(() => connection.end());
       try {
         const answer = await connection.send(request);
-        this.#give(place, connection);
+        this.#give(connections, connection);
         return answer;
       } catch (error) {
         connection.end();
@@ -100,10 +101,9 @@ export class WebhookConnections {
     }
   }
 
-  #take(place: WebhookPlace, stop: CallStop): Promise<WebhookConnection> {
+  #take(connections: Connections, stop: CallStop): Promise<WebhookConnection> {
     return new Promise((resolve, reject) => {
       if (this.#isEnded) return reject(ended());
-      const connections = this.#connectionsTo(place);
       const waiting: Waiting = { use: resolve, fail: reject };
       connections.waiting.add(waiting);
       stop.onStop(() => {
@@ -114,10 +114,10 @@ export class WebhookConnections {
     });
   }
 
-  #give(place: WebhookPlace, connection: WebhookConnection): void {
-    const connections = this.#connectionsTo(place);
-    // The webhook may have closed it right after the answer.
-    if (connections.all.has(connection)) connections.idle.push(connection);
+  #give(connections: Connections, connection: WebhookConnection): void {
+    // A webhook may close a connection with its answer, and several calls may wait for the next one.
+    if (connection.isUsable) connections.idle.push(connection);
+    else connection.end();
     this.#serve(connections);
   }
 
@@ -139,7 +139,9 @@ export class WebhookConnections {
       waiting.delete(call);
       call.use(connection);
     }
-    if (all.size === 0) this.#places.delete(keyOf(place));
+    const key = keyOf(place);
+    // This may run late, when the place has other connections by now.
+    if (all.size === 0 && this.#places.get(key) === connections) this.#places.delete(key);
   }
 
   #opened(connections: Connections): WebhookConnection | undefined {
@@ -158,7 +160,7 @@ export class WebhookConnections {
         opening.delete(connection);
         const index = idle.indexOf(connection);
         if (index !== -1) idle.splice(index, 1);
-        // The calls of a burst run out of time in one turn, so the calls that wait now are about to be given up too.
+        // The calls of a burst run out of time in one turn. Connections for those that still wait in this turn would be opened in vain.
         onNextTurn(() => this.#serve(connections));
       },
     });

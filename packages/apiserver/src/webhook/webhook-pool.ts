@@ -88,6 +88,8 @@ export interface WebhookPoolAnswer {
   readonly code: number;
 }
 
+type ConnectionsModule = typeof import('./webhook-connections.ts');
+
 /** Connections to webhooks, shared by all callers. */
 export class WebhookPool {
   readonly #clock: Clock;
@@ -101,7 +103,7 @@ export class WebhookPool {
   /** Calls under way, which end when the pool closes. */
   readonly #running = new Map<CallStop, WebhookAddress>();
   readonly #turns = new TurnShare(systemClock);
-  #loading: Promise<typeof import('./webhook-connections.ts')> | undefined;
+  #loading: Promise<ConnectionsModule> | undefined;
   #isClosed = false;
 
   constructor(options: WebhookPoolOptions = {}) {
@@ -184,10 +186,13 @@ export class WebhookPool {
       const isName = error.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && servername !== '';
       throw dialError(error, { host: isName ? servername : hostname, port });
     };
+    // Most servers call no webhook, and loading the HTTP client takes 30 ms.
+    this.#loading ??= import('./webhook-connections.ts');
+    const module = await this.#loading;
     for (let retries = 0; ; retries++) {
-      // Connections of a call that waited to ask again may have been given up.
-      const connections = await this.#connectionsFor(target, certificate);
       await this.#turns.room();
+      // The connections are asked for at once, and anew for each attempt, because those without a call may be given up.
+      const connections = this.#connectionsFor(target, certificate, module);
       const answer = await connections.send({ hostname, port, servername }, request, stop).catch(onFailure);
       const waitSeconds = retries < maxRetries ? wantedWaitSeconds(answer) : undefined;
       if (waitSeconds === undefined) return answerOf(answer);
@@ -197,21 +202,19 @@ export class WebhookPool {
     }
   }
 
-  async #connectionsFor(
+  #connectionsFor(
     { caBundle = '', identity }: WebhookTarget,
     certificate: WebhookKeyPair | undefined,
-  ): Promise<WebhookConnections> {
-    // Most servers call no webhook, and loading the HTTP client takes 30 ms.
-    this.#loading ??= import('./webhook-connections.ts');
-    const { WebhookConnections } = await this.#loading;
+    { WebhookConnections }: ConnectionsModule,
+  ): WebhookConnections {
     if (this.#isClosed) throw new Error('context canceled');
     const trust = { caBundle, certificate, trustsAnyone: identity?.trustsAnyone };
     const key = identity === undefined ? caBundle : trustKey(trust);
     const known = this.#connections.get(key);
+    if (known === undefined && this.#connections.size >= maxTrusts) this.#forgetOne();
     const connections = known ?? new WebhookConnections({ trust, maxConnections: this.#maxConnections });
     this.#connections.delete(key);
     this.#connections.set(key, connections);
-    if (known === undefined && this.#connections.size > maxTrusts) this.#forgetOne();
     return connections;
   }
 
@@ -284,8 +287,7 @@ function tooLarge(maxBytes: number): WebhookError {
 }
 
 /** Throws WebhookError for an answer that is not 2xx. */
-function answerOf({ code, headers, body }: WebhookAnswer): WebhookPoolAnswer {
-  const contentType = headers['content-type'] ?? '';
+function answerOf({ code, contentType, body }: WebhookAnswer): WebhookPoolAnswer {
   if (code >= 200 && code < 300) return { body, contentType, code };
   throw new WebhookError(refusalText({ code, contentType, body: body.toString('utf8') }), { reason: 'refused', code });
 }
@@ -294,8 +296,7 @@ function answerOf({ code, headers, body }: WebhookAnswer): WebhookPoolAnswer {
  * Returns after how many seconds the webhook wants the call again; undefined = not again. Source: client-go
  * rest/with_retry.go checkWait.
  */
-function wantedWaitSeconds({ code, headers }: WebhookAnswer): number | undefined {
+function wantedWaitSeconds({ code, retryAfter }: WebhookAnswer): number | undefined {
   if (code !== 429 && code < 500) return undefined;
-  const wanted = headers['retry-after'] ?? '';
-  return /^[+-]?\d+$/.test(wanted) ? Math.max(0, Number(wanted)) : undefined;
+  return /^[+-]?\d+$/.test(retryAfter) ? Math.max(0, Number(retryAfter)) : undefined;
 }

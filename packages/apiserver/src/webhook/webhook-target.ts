@@ -67,7 +67,7 @@ export interface WebhookAddress {
   readonly path: string;
   /** Value of the header Host. */
   readonly host: string;
-  /** Name that the certificate must be for. Empty for an IP address, which TLS does not announce. */
+  /** Name that the certificate must be for. Empty = `hostname`, which is an IP address then. */
   readonly servername: string;
   readonly service: WebhookService | undefined;
 }

@@ -6,6 +6,8 @@ export interface StopSignal {
   readonly received: Promise<NodeJS.Signals>;
   /** Aborts with the first signal. */
   readonly signal: AbortSignal;
+  /** Id of the parent process when the handlers were installed. */
+  readonly parent: number;
   /** Removes the handlers. */
   ignore(): void;
 }
@@ -27,6 +29,7 @@ export function listenForStop(): StopSignal {
   return {
     received,
     signal: controller.signal,
+    parent: process.ppid,
     ignore: () => {
       for (const name of names) process.off(name, listener);
     },

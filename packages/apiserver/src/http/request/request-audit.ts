@@ -22,6 +22,13 @@ const nobody: UserInfo = { name: '', groups: [] };
 /** Longer user agents are cut. */
 const maxUserAgentLength = 1024;
 
+export interface AuditedArrival {
+  /** Undefined = unknown. */
+  readonly user: UserInfo | undefined;
+  /** When the request arrived, on the monotonic clock. */
+  readonly arrivedMs: number;
+}
+
 export class RequestAudit {
   readonly #options: AuditOptions;
   readonly #clock: Clock;
@@ -32,10 +39,9 @@ export class RequestAudit {
   }
 
   /**
-   * Begins the trail. `user` is undefined when unknown. Resolves to false when the request could not be recorded and
-   * must not proceed.
+   * Begins the trail. Resolves to false when the request could not be recorded and must not proceed.
    */
-  async begin(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): Promise<boolean> {
+  async begin(exchange: Exchange, info: RequestInfo, { user, arrivedMs }: AuditedArrival): Promise<boolean> {
     const { policy, backends } = this.#options;
     const decision = decideAudit(policy, { ...attributesOf(info, user ?? nobody), user });
     backends.countLevel(decision.level);
@@ -49,7 +55,7 @@ export class RequestAudit {
       sourceIps: sourceIpsOf(exchange),
       userAgent: cutUserAgent(exchange.header('user-agent') ?? ''),
       objectRef,
-      receivedMs: this.#clock.now(),
+      receivedMs: this.#clock.now() - (this.#clock.monotonicNow() - arrivedMs),
     };
     const trail = new AuditTrail({
       start,

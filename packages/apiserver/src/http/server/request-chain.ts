@@ -157,22 +157,22 @@ export class RequestChain {
       exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
       if (!isLongRunning(info)) this.#limitTime(exchange, info);
       if (!this.#ports.turns.hasTime()) await this.#ports.turns.room();
-      if (!exchange.signal.aborted) await this.#serveInTime(exchange, info);
+      if (!exchange.signal.aborted) await this.#serveInTime(exchange, info, startMs);
     } finally {
       leave();
     }
   }
 
-  async #serveInTime(exchange: Exchange, info: RequestInfo): Promise<void> {
+  async #serveInTime(exchange: Exchange, info: RequestInfo, arrivedMs: number): Promise<void> {
     const startMs = this.#clock.monotonicNow();
     exchange.steps?.enter('authentication');
     const requester = await this.#access.authenticate(exchange);
     const authenticatedMs = this.#clock.monotonicNow();
     // Refusals carry these warnings too. A resource adds its own.
     if (exchange.earlyWarnings.length > 0) exchange.setHeader('Warning', earlyWarnings(exchange).headers());
-    this.#trace({ exchange, info, user: requester, arrivedMs: startMs });
+    this.#trace({ exchange, info, user: requester, arrivedMs });
     this.#enterFilter(exchange, 'audit');
-    if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, requester))) {
+    if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, { user: requester, arrivedMs }))) {
       return sendInternalError(exchange, 'failed to store audit event');
     }
     if (exchange.signal.aborted) return;
@@ -301,7 +301,7 @@ export class RequestChain {
     try {
       return requestTimeoutMs(info, exchange.query, maxMs);
     } catch (error) {
-      void this.#audit?.begin(exchange, info, undefined);
+      void this.#audit?.begin(exchange, info, { user: undefined, arrivedMs: this.#clock.monotonicNow() });
       throw error;
     }
   }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ResourceStore } from '../../registry/definition/resource-store.ts';
 import { startTestServer, type TestServer } from '../../testing/api-server-fixture.ts';
 import { factDefinitions } from '../../testing/fact-kinds.ts';
+import { longestTurnMs } from '../../testing/longest-turn.ts';
 import { listItemEncoding, objectJson } from './encodings.ts';
 
 const definition = factDefinitions().find(({ resource }) => resource === 'configmaps');
@@ -41,26 +42,6 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/**
- * Returns the most CPU time between two turns of the event loop while `work` runs, in milliseconds; other processes do
- * not count.
- */
-async function longestBlock(work: () => Promise<void>): Promise<number> {
-  let longestMs = 0;
-  let last = process.cpuUsage();
-  let isOver = false;
-  const tick = (): void => {
-    const { user, system } = process.cpuUsage(last);
-    longestMs = Math.max(longestMs, (user + system) / 1000);
-    last = process.cpuUsage();
-    if (!isOver) setImmediate(tick);
-  };
-  setImmediate(tick);
-  await work();
-  isOver = true;
-  return longestMs;
-}
-
 describe('a list of 20 000 objects', () => {
   const path = '/api/v1/configmaps';
   it.each([
@@ -74,7 +55,7 @@ describe('a list of 20 000 objects', () => {
     for (let attempt = 0; attempt < 4 && blockedMs >= 50; attempt++) {
       server.catalog.install({ definition, store: largeStore() as ResourceStore });
       // The client runs in this process too, but only collects.
-      const runMs = await longestBlock(async () => {
+      const runMs = await longestTurnMs(async () => {
         ({ bytes } = await server.send('GET', path, { headers: { accept } }));
       });
       blockedMs = Math.min(blockedMs, runMs);

@@ -46,7 +46,7 @@ async function make({ name, entry, shared, importedLater = [] }) {
     format: 'cjs',
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name].cjs',
-    // Nobody reads them there, and a server would keep them in memory.
+    // Nobody reads comments there, and a server would keep them in memory.
     comments: { legal: true, annotation: false, jsdoc: false },
   });
   await bundle.close();

@@ -29,7 +29,7 @@ describe('a compilation in slices', () => {
       expect(errorOf(() => runWhole(compileInSlices(text, { declarations })))).toBe(expected);
     }
     const steps = compileInSlices('n.size() == 1', { declarations });
-    // The text was read, and then the tokens were.
+    // The first pause comes after the text was read, the second after the tokens were.
     expect([steps.next().done, steps.next().done, steps.next().done]).toEqual([false, false, true]);
   });
 });

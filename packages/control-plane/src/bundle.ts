@@ -38,7 +38,7 @@ const compilerNote = (name: string, packages: URL): URL => new URL(`${name}/dist
  */
 function requireJoined(name: string, packages: URL): void {
   const compiled = compilerNote(name, packages);
-  // Only in the repository is there a note.
+  // Installed packages have no note.
   if (!existsSync(compiled) || !joinsModules(name, packages)) return;
   const joined = new URL(`${name}/dist/joined.tsbuildinfo`, packages);
   if (existsSync(joined) && readFileSync(compiled).equals(readFileSync(joined))) return;

@@ -16,7 +16,7 @@ import {
 } from '@kapstan/api/internal';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import type { ObservableInput } from 'rxjs';
-// It is `from` without its schedulers, which are ten modules.
+// innerFrom is `from` without its schedulers, which are ten modules.
 import { innerFrom } from 'rxjs/internal/observable/innerFrom';
 import type { GoneHandler } from './gone.ts';
 import type { CacheReader } from './informer-cache.ts';

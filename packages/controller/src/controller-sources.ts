@@ -4,7 +4,7 @@ import { type Clock, type KubernetesObject, type LogFields, type Logger, objectK
 import { immediate, type TraceLink, TurnSlice } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import type { Subscription } from 'rxjs';
-// It is `from` without its schedulers, which are ten modules.
+// innerFrom is `from` without its schedulers, which are ten modules.
 import { innerFrom } from 'rxjs/internal/observable/innerFrom';
 import { defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource } from './controller-builder.ts';

@@ -12,7 +12,7 @@ import { loadWire } from './wire.ts';
 
 export interface EndpointPoolOptions {
   readonly endpoints: readonly [Endpoint, ...Endpoint[]];
-  /** For members whose addresses have the scheme https. */
+  /** Authorities and certificate for the members whose addresses have the scheme https. */
   readonly tls: EtcdTls | undefined;
   /** Largest message accepted, in bytes. -1 = any size. */
   readonly maxReceiveBytes: number;

@@ -88,7 +88,7 @@ describe('a definition with many rules', () => {
     const work = collectFieldErrorsInSlices((root) => validateSpec(root.child('spec'), spec));
     let pauses = 0;
     while (work.next().done !== true) pauses++;
-    // Before and after the rule, and after its text, its tokens and its types.
+    // A rule has pauses before and after it, and after its text, its tokens and its types were read.
     expect(pauses).toBeGreaterThanOrEqual(5 * 40);
   });
 });

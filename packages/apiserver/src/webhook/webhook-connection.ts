@@ -70,7 +70,7 @@ export class WebhookConnection {
     });
     this.#client.on('connect', options.onOpen);
     this.#client.on('connectionError', () => this.end());
-    // The client would connect again. Whoever counts connections opens a new one.
+    // The client would connect again by itself, and WebhookConnections could not count that connection.
     this.#client.on('disconnect', () => this.end());
   }
 
@@ -162,7 +162,7 @@ export function isCut(error: unknown): boolean {
 /** Returns the error that node:https has for a connection that was closed before an answer, and Go's for an answer that was cut off. */
 function cutError(error: Error, isAnswering: boolean): Error {
   const code = codeOf(error);
-  // undici tells the early end of an answer differently where the connection would have been closed after it.
+  // undici has these two errors for an answer that ends early on a connection that would have been closed after it.
   const isShort = code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.message.includes('(Invalid EOF state)');
   if (isAnswering) return isCut(error) || isShort ? new Error('unexpected EOF') : error;
   if (!isCut(error) || code === 'ECONNRESET' || code === 'EPIPE') return error;

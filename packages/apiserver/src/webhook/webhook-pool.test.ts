@@ -311,7 +311,7 @@ describe('WebhookPool', () => {
     };
     const posts = Array.from({ length: 8 }, (_, at) => pool.post({ url: url(`/${at}`), caBundle: ca }, call));
     await Promise.all(posts);
-    // In the order of the calls, each on a connection of its own.
+    // The calls were made in their order, each on a connection of its own.
     expect(asked.map((path) => path.split('?')[0])).toEqual(posts.map((_, at) => `/${at}`));
     expect(connections).toBe(8);
   });

@@ -135,7 +135,7 @@ export class WebhookPool {
       if (left === 0) this.#calls.delete(address.url);
       else this.#calls.set(address.url, left);
       // The calls of a burst end in one turn when their webhook hangs, and what follows costs more than the call.
-      await this.#turns.room();
+      if (!this.#turns.hasTime()) await this.#turns.room();
     }
   }
 
@@ -190,7 +190,7 @@ export class WebhookPool {
     this.#loading ??= import('./webhook-connections.ts');
     const module = await this.#loading;
     for (let retries = 0; ; retries++) {
-      await this.#turns.room();
+      if (!this.#turns.hasTime()) await this.#turns.room();
       // The connections are asked for at once, and anew for each attempt, because those without a call may be given up.
       const connections = this.#connectionsFor(target, certificate, module);
       const answer = await connections.send({ hostname, port, servername }, request, stop).catch(onFailure);

@@ -7,7 +7,7 @@ export interface KubeconfigOptions {
   readonly admin: KeyPair;
 }
 
-/** Written without the YAML library, whose first use takes a noticeable part of a start. */
+/** Fills in a fixed text, because the first use of the YAML library takes a noticeable part of a start. */
 export function formatKubeconfig({ url, caCert, admin }: KubeconfigOptions): string {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   return `apiVersion: v1

@@ -9,7 +9,7 @@ const lookMs = 500;
 /** Does nothing in a process whose parent is not the shell of `npx kapstan`. Looks until the server is told to stop. */
 export function stopWithNpx({ parent, signal }: StopSignal, clock: Clock = systemClock): void {
   const { npm_lifecycle_event: event, npm_lifecycle_script: script = '' } = process.env;
-  // Programs that npx starts, and theirs, inherit the first one.
+  // All programs below npx inherit the name of the event, so the script has to name this command too.
   if (event !== 'npx' || !/\bkapstan\b/.test(script)) return;
   const look = (): void => {
     // A second signal would cut the stop short.

@@ -176,7 +176,7 @@ export class ControlLoops implements RunningLoops {
       const ready = Promise.all([account.promise, ...this.#loops.map((loop) => loop.whenSynced())]);
       await Promise.race([ready, late.then(() => Promise.reject(this.#notReady()))]);
     } finally {
-      // With a reason of its own, Node makes no DOMException, whose class takes milliseconds at its first use.
+      // Without a reason Node would make a DOMException, whose class takes milliseconds at its first use.
       over.abort(new Error('the loops are no longer waited for'));
       await account.close();
     }

@@ -47,7 +47,7 @@ describe('requests that arrive at once', () => {
     isOver = true;
     await slow.close();
     expect(answers.match(/^HTTP\/1.1 200 OK/gm)).toHaveLength(40);
-    // Five milliseconds each, twenty a turn.
+    // A request takes five milliseconds here, and a turn has room for twenty milliseconds.
     expect(Math.max(...begunInTurn.filter((begun) => begun !== undefined))).toBeLessThan(10);
   });
 });

@@ -26,7 +26,7 @@ const algorithmOfCurve: ReadonlyMap<string | undefined, string> = new Map([
 /** Source: RFC 7518 §3.3. */
 const minRsaBits = 2048;
 
-/** Makes a key that lives as long as the process. Without a text of it nothing has to be written and read again. */
+/** Makes a key that lives as long as the process. It has no text, so nothing has to be written and read again. */
 export function makeSigningKey(): SigningKey {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   return { privateKey, verification: verificationKey(publicKey) };

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { firstServiceAddress, serviceNetwork } from '@kapstan/kubernetes';
 import type { ApiServiceRegistration } from './api-services/api-service-registration.ts';
 import { clientAuthorities } from './certificates/certificates.ts';
+import type { Closers } from './closers.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import { DefaultServiceCidr } from './kubernetes-service/default-service-cidr.ts';
 import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
@@ -25,16 +26,16 @@ interface AnnouncedParts
 /** Writes the objects by which others find this server. */
 export async function announce(
   options: ControlPlaneOptions,
-  { closers, registration, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
+  { closers, registration, ...parts }: AnnouncedParts & { readonly closers: Closers },
 ): Promise<void> {
   const serviceCidr = defaultServiceCidr(options, parts);
   const service = kubernetesService(options, parts);
   const identity = serverIdentity(options, parts);
   // The parts are closed in parallel, because while the store is away each waits for its own timeout, and a stop would
   // take their sum.
-  closers.push(async () => {
-    await Promise.all([serviceCidr?.close(), service?.close(), identity?.close(), registration?.close()]);
-  });
+  closers.add('announcement', () =>
+    Promise.all([serviceCidr?.close(), service?.close(), identity?.close(), registration?.close()]),
+  );
   // The service gets its address from the ServiceCIDR, so the latter comes first.
   const { hooks } = parts;
   const kept = serviceCidr?.start().then(async () => {

@@ -21,6 +21,7 @@ import { ensurePki, type Pki } from './certificates/certificates.ts';
 import { checkAuthorities, checkKeyPair } from './certificates/key-pair.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
 import { ensureServiceAccountKey } from './certificates/service-account-key.ts';
+import { Closers } from './closers.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
@@ -50,10 +51,10 @@ import { wantedLoops } from './wanted-loops.ts';
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? silentLogger;
-  const closers: (() => Promise<void>)[] = [];
+  const closers = new Closers({ clock, logger });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
-    closing ??= closeAll(closers);
+    closing ??= closers.closeAll();
     return closing;
   };
   try {
@@ -76,22 +77,22 @@ async function start(
   signal?.throwIfAborted();
   checkCertificates(options);
   const encryption = await startingWith('encryption', () => openEncryption(options, { clock, logger }));
-  closers.push(async () => encryption?.close());
+  closers.add('encryption at rest', () => encryption?.close());
   const audit = await openAudit(options.audit, { clock, logger });
-  closers.push(async () => audit?.backends.close());
+  closers.add('audit', () => audit?.backends.close());
   const tracing = await openTracing(options, { clock, logger });
-  closers.push(async () => tracing?.close());
+  closers.add('tracing', () => tracing?.close());
   const engines = await openStoreEngines(options, { closers, clock, logger });
   signal?.throwIfAborted();
-  closers.push(compaction(engines.main, { ...options, clock, logger }));
+  closers.add('compaction', compaction(engines.main, { ...options, clock, logger }));
   const token = randomBytes(24).toString('base64url');
   const outside = await openOutsideIdentity(options, { clock, logger });
-  closers.push(async () => outside?.close());
+  closers.add('outside identity', () => outside?.close());
   const access = { ...(await accessOptions(options, token)), outside: outside?.authenticators };
   const { addressTypes } = options.kubelet ?? {};
   const stores = { ...options, kubeletAddressTypes: addressTypes, storedAs: storedAs(options), encryption };
   const opening = openResources(engines, { ...stores, access, clock, logger }).then((opened) => {
-    closers.push(() => opened.close());
+    closers.add('resources', () => opened.close());
     return opened;
   });
   const issuing = options.http === 'off' ? undefined : openPki(options, clock);
@@ -103,12 +104,12 @@ async function start(
   const hooks = new PostStartHooks(options);
   const addressRepair = await prepareObjects(options, { resources, hooks, clock, logger, closers });
   const flows = openFlowControl(options, { resources, hooks, clock, logger });
-  closers.push(async () => flows?.close());
+  closers.add('flow control', () => flows?.close());
   const following = flows?.start();
   const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal, hooks });
   if (following !== undefined && resources.isReady()) await unlessAborted(following, signal);
   const loops = wantedLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
-  closers.push(() => loops.close());
+  closers.add('control loops', () => loops.close());
   loops.start();
   // If objects cannot be read, loops may never become ready. They keep retrying, and /readyz reports it.
   if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
@@ -125,13 +126,13 @@ async function startAuthorization(
 ): Promise<HealthCheck> {
   const { client, access } = resources;
   const roles = new BootstrapRoles({ client, isReady: () => resources.isReady(), clock, logger });
-  closers.push(() => roles.close());
+  closers.add('bootstrap roles', () => roles.close());
   await roles.start();
   const feed = policyFeed(access.policy, { client, clock, logger });
-  closers.push(() => feed.close());
+  closers.add('roles and bindings of the authorizer', () => feed.close());
   feed.start();
   const nodes = nodeFeed(access, { client, clock, logger });
-  closers.push(async () => nodes?.close());
+  closers.add('objects of the node authorizer', () => nodes?.close());
   nodes?.start();
   const informed = Promise.all([feed.whenSynced(), nodes?.whenSynced()]).then(
     async () => {
@@ -146,7 +147,7 @@ async function startAuthorization(
 }
 
 interface AuthorizationPorts {
-  readonly closers: (() => Promise<void>)[];
+  readonly closers: Closers;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal | undefined;
@@ -174,7 +175,7 @@ async function serviceAddressRepair(
 ): Promise<ServiceAddressRepair> {
   const { client } = resources;
   const repair = new ServiceAddressRepair({ client, ownRange: serviceNetwork(serviceClusterIpRange), clock, logger });
-  closers.push(() => repair.close());
+  closers.add('addresses of services', () => repair.close());
   await repair.lookAtAll();
   return repair;
 }
@@ -185,7 +186,7 @@ async function startNodePortRepair(
 ): Promise<void> {
   if (nodePorts === undefined) return;
   const repair = new NodePortRepair({ client, nodePorts, clock, logger });
-  closers.push(() => repair.close());
+  closers.add('node ports of services', () => repair.close());
   await repair.start();
 }
 
@@ -217,15 +218,6 @@ function openPki(options: ControlPlaneOptions, clock: Clock): Promise<Pki> {
 
 function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string {
   return join(resolve(dataDir), 'pki');
-}
-
-async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
-  const errors: unknown[] = [];
-  // A closer that fails must not keep the next from running: the last one frees the data directory.
-  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
-    await closer().catch((error: unknown) => errors.push(error));
-  }
-  if (errors.length > 0) throw new AggregateError(errors, 'the control plane did not close cleanly');
 }
 
 /** Refuses certificates that would fail later, or that TLS would ignore. */

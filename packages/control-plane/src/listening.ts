@@ -9,6 +9,7 @@ import { clientAuthorities } from './certificates/certificates.ts';
 import { FollowedCertificates } from './certificates/followed-certificates.ts';
 import { formatKubeconfig } from './certificates/kubeconfig-file.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
+import type { Closers } from './closers.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
 import { reachableUrl } from './server-address.ts';
@@ -30,8 +31,8 @@ export interface OpenedParts
 }
 
 interface ListeningPorts {
-  /** Receives the close function of each started part. */
-  readonly closers: (() => Promise<void>)[];
+  /** Receives each started part. */
+  readonly closers: Closers;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -50,13 +51,13 @@ export async function listen(
   const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
   const inspector = await openInspector(options, { ...opened, ...ports });
   const certificates = followedCertificates(options, { clock, logger });
-  closers.push(async () => certificates.close());
+  closers.add('certificates', () => certificates.close());
   const parts = { ...opened, certificates, aggregation, inspector, healthChecks, clock, logger };
   const server = await startServing(options, parts);
-  closers.push(() => server.close());
+  closers.add('requests', () => server.close());
   inspector?.follow(server);
   // Streams end before the server waits for requests under way.
-  closers.push(async () => inspector?.close());
+  closers.add('streams of the inspector', () => inspector?.close());
   await announce(options, { ...parts, registration, closers, port: server.port });
   followCertificates(options, { pki, server, aggregation, certificates });
   if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
@@ -134,7 +135,7 @@ async function startAggregation(
     clock,
     logger,
   });
-  closers.push(() => aggregation.close());
+  closers.add('aggregation', () => aggregation.close());
   aggregation.start();
   const synced = aggregation.whenSynced().catch(() => undefined);
   if (resources.isReady()) await unlessAborted(synced, signal);
@@ -153,6 +154,6 @@ async function openInspector(
     loops: () => loops.inspected,
     clock,
   });
-  closers.push(() => inspector.close());
+  closers.add('inspector', () => inspector.close());
   return inspector;
 }

@@ -10,6 +10,7 @@ import { isStorageError, type KeyRange, MemoryEngine, StorageError } from '@kaps
 import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Closers } from '../closers.ts';
 import { startControlPlane } from '../control-plane.ts';
 import { openResources, type Resources } from '../resources.ts';
 import { openStoreEngines, type StoreEngines } from './store-engines.ts';
@@ -101,9 +102,9 @@ describe('resources in two stores', () => {
 
 it('hold the embedded store to the quota that the options name', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'kapstan-quota-'));
-  const closers: (() => Promise<void>)[] = [];
+  const closers = new Closers({ clock: systemClock, logger: silentLogger });
   onTestFinished(async () => {
-    for (const close of closers) await close();
+    await closers.closeAll();
     await rm(dataDir, { recursive: true });
   });
   const ports = { clock: systemClock, logger: silentLogger, closers };

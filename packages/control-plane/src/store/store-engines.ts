@@ -8,6 +8,7 @@ import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { makeDirectory } from '../certificates/make-directory.ts';
+import type { Closers } from '../closers.ts';
 import { StartError, startingWith } from '../start-error.ts';
 
 export interface StoreEngines {
@@ -41,12 +42,12 @@ export interface StoreEnginesOptions {
 }
 
 /**
- * Opens the engines that the options name. `closers` receives a function that closes each, even when a later one fails to open. The caller
+ * Opens the engines that the options name. `closers` receives each of them, even when a later one fails to open. The caller
  * still owns an engine that it passed in.
  */
 export async function openStoreEngines(
   options: StoreEnginesOptions,
-  { closers, ...ports }: Ports & { readonly closers: (() => Promise<void>)[] },
+  { closers, ...ports }: Ports & { readonly closers: Closers },
 ): Promise<StoreEngines> {
   const { engine, etcd, etcdOverrides = [] } = options;
   if (etcdOverrides.length > 0 && (etcd === undefined || engine !== undefined)) {
@@ -55,7 +56,7 @@ export async function openStoreEngines(
     });
   }
   const keep = (opened: Engine): Engine => {
-    closers.push(() => opened.close());
+    closers.add('store', () => opened.close());
     return opened;
   };
   const main =

@@ -3,6 +3,8 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { type LogFields, silentLogger } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../testing/self-signed.ts';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -134,6 +136,26 @@ describe('a close', () => {
     await busy.until(() => busy.isClosed);
     expect(busy.text).toMatch(/ 200 OK[\s\S]*ok$/);
     await closed;
+  });
+
+  it('that takes five seconds names the requests that it waits for, without their queries', async () => {
+    const held = holding();
+    const clock = new VirtualClock();
+    const told: (LogFields | undefined)[] = [];
+    const logger = { ...silentLogger, info: (_message: string, fields?: LogFields) => void told.push(fields) };
+    const running = await start({ handle: held.handle, clock, logger });
+    const busy = plain(running);
+    busy.write(get('/held?token=secret'));
+    await held.isHeld;
+    const closed = running.close(60_000);
+    await clock.advance(4_999);
+    expect(told).toEqual([]);
+    await clock.advance(1);
+    expect(told).toEqual([{ requests: 1, first: ['GET /held'], connections: 1 }]);
+    held.release();
+    await closed;
+    await clock.advance(60_000);
+    expect(told).toHaveLength(1);
   });
 });
 

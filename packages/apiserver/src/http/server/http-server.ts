@@ -91,6 +91,10 @@ const defaults = {
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
 /** Time for a client to send its headers, so that slow clients do not hold connections for longer. */
 const headersTimeoutMs = 32_000;
+/** Time after which a close says what it waits for, in milliseconds. */
+const slowCloseMs = 5_000;
+/** Maximum number of requests that one line of the log names. */
+const maxNamed = 10;
 /** Bytes that Go allows above the limit. Source: net/http initialReadLimitSize. */
 const headerSlopBytes = 4096;
 
@@ -297,6 +301,7 @@ class Connections {
 
   async drain(server: NodeServer, drainMs: number): Promise<void> {
     this.#isClosing = true;
+    const cancelReport = this.#clock.setBackgroundTimer(() => this.#reportWait(), slowCloseMs);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const session of this.#sessions) session.close();
     this.#closeIdleSockets();
@@ -304,6 +309,16 @@ class Connections {
     for (const session of this.#sessions) session.destroy();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
+    cancelReport();
+  }
+
+  #reportWait(): void {
+    const requests = [...this.#running.keys()].map(({ req }) => `${req.method} ${req.url?.split('?', 1)[0]}`);
+    this.#logger.info('the server waits for requests and connections before it stops', {
+      requests: requests.length,
+      first: requests.slice(0, maxNamed),
+      connections: this.#sockets.size,
+    });
   }
 
   #sendsAway(): boolean {

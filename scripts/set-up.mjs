@@ -40,6 +40,7 @@ export async function install() {
   const stamp = bin('.package-lock.json');
   const lock = statSync(join(root, 'package-lock.json')).mtimeMs;
   if (existsSync(stamp) && statSync(stamp).mtimeMs >= lock) return { code: 0, seconds: 0 };
+  console.log('npm ci installs what package-lock.json names; this takes up to a minute and prints nothing …');
   // Development tools are needed even if NODE_ENV says production.
   return run('npm', ['ci', '--include=dev', '--include=optional', '--loglevel=error'], {
     shell: process.platform === 'win32',

@@ -12,7 +12,6 @@ function stop(text, code) {
 const parent = process.ppid;
 const isOfNpm = process.env.npm_lifecycle_event === 'start';
 checkNode();
-console.log('Dependencies …');
 const installed = await install();
 if (installed.code !== 0) stop(`npm ci ended with status ${installed.code}.`, installed.code);
 console.log('Build …');

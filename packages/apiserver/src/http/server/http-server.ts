@@ -11,6 +11,7 @@ import { Exchange, type UpgradeOffer } from '../exchange/exchange.ts';
 import { abortResponse, type NodeRequest, type NodeResponse } from '../exchange/response-stream.ts';
 import { headWithoutUpgrade } from './ignored-upgrade.ts';
 import { maxHeaders, refusalOf, refuseClient, refusePlainHttp, sendRefusal } from './request-refusal.ts';
+import { SilentSessions } from './silent-sessions.ts';
 import { UnansweredRequests } from './unanswered-requests.ts';
 
 /** The serving certificate, and the accepted authorities of client certificates. */
@@ -202,6 +203,7 @@ class Connections {
    */
   readonly #running = new Map<NodeResponse, Socket | undefined>();
   readonly #unanswered = new UnansweredRequests();
+  readonly #silent: SilentSessions;
   readonly #onRequestError = (error: Error): void => this.#logger.debug('request failed', { error: error.message });
   readonly #onAnswerError = (error: Error): void => this.#logger.debug('answer failed', { error: error.message });
   #onIdle: (() => void) | undefined;
@@ -211,6 +213,7 @@ class Connections {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
+    this.#silent = new SilentSessions({ clock: this.#clock, logger: this.#logger });
   }
 
   attach(server: NodeServer): void {
@@ -247,6 +250,7 @@ class Connections {
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));
       session.on('error', (error) => this.#logger.debug('HTTP/2 session failed', { error: error.message }));
+      this.#silent.add(session);
     });
     server.on('tlsClientError', (error: Error & { code?: string }, socket: TLSSocket) => {
       this.#logger.debug('TLS handshake failed', { error: error.message });
@@ -304,6 +308,7 @@ class Connections {
     const cancelReport = this.#clock.setBackgroundTimer(() => this.#reportWait(), slowCloseMs);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const session of this.#sessions) session.close();
+    this.#silent.hurry();
     this.#closeIdleSockets();
     await this.#idle(drainMs);
     for (const session of this.#sessions) session.destroy();

@@ -24,9 +24,9 @@ import type { AuthorizationOption } from './authorization/authorization-settings
 import type { CertificateFiles } from './certificates/followed-certificates.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import type { OutsideIdentityOptions } from './outside-identity/outside-identity-options.ts';
-import type { WatchCacheOptions } from './resources.ts';
 import type { FrontProxyOptions } from './server-identity/front-proxy.ts';
 import type { EtcdOverride } from './store/store-engines.ts';
+import type { WatchCacheOptions } from './store/watch-cache-options.ts';
 
 /** Settings for connections to the kubelets of nodes, for logs, exec and similar requests. */
 export interface KubeletAccessOptions extends KubeletOptions {

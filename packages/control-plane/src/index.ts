@@ -21,6 +21,6 @@ export type {
   OutsideIdentityOptions,
   TokenWebhookSettings,
 } from './outside-identity/outside-identity-options.ts';
-export type { WatchCacheOptions } from './resources.ts';
 export { StartError } from './start-error.ts';
 export type { EtcdOverride } from './store/store-engines.ts';
+export type { WatchCacheOptions } from './store/watch-cache-options.ts';

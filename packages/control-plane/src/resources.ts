@@ -53,16 +53,8 @@ import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
+import { type WatchCacheOptions, watchCacheOptions } from './store/watch-cache-options.ts';
 import { storeChecks } from './store-checks.ts';
-
-/** Selects the resources that have a watch cache, and the amount of history. */
-export interface WatchCacheOptions {
-  readonly isEnabled: boolean;
-  /** Size for resources that `sizes` does not name; 0 = no cache. */
-  readonly defaultSize: number;
-  /** Initial and minimum number of events that a cache's history can hold, by group resource ("deployments.apps"); 0 = no cache. */
-  readonly sizes: ReadonlyMap<string, number>;
-}
 
 export interface ResourcesOptions extends BuiltinOptions {
   /** Prefix of all keys in the store. Default "/registry". */
@@ -394,12 +386,4 @@ function nodePortsOf(
     transformer: encryption?.transformerFor(nodePortsResource),
     keyPrefix,
   });
-}
-
-function watchCacheOptions(
-  cache: WatchCacheOptions | undefined,
-): Pick<ResourceStackOptions, 'watchCache' | 'watchCacheSizes' | 'defaultWatchCacheSize'> {
-  if (cache === undefined) return {};
-  const { isEnabled, sizes, defaultSize } = cache;
-  return { watchCache: isEnabled, watchCacheSizes: sizes, defaultWatchCacheSize: defaultSize };
 }

@@ -376,10 +376,8 @@ class RepairingReader {
   /** The tokens after each of the rules that are being read. */
   #resumptions(): Set<TokenKind> {
     const found = new Set<TokenKind>();
-    for (const { next } of this.#calls) {
-      for (const follower of grammarParts.network.followers(next as State))
-        if (follower !== 'ruleEnd') found.add(follower);
-    }
+    const followers = this.#calls.flatMap(({ next }) => [...grammarParts.network.followers(next as State)]);
+    for (const follower of followers) if (follower !== 'ruleEnd') found.add(follower);
     return found;
   }
 

@@ -33,6 +33,11 @@ interface LastTable {
 
 export type WatchItem = StorageEvent<UnstructuredObject> | { readonly type: 'ERROR'; readonly error: Error };
 
+/** Returns the object of an initial event; undefined for anything else. */
+export function addedObject(item: WatchItem | Uint8Array | undefined): StoredObject | undefined {
+  return item === undefined || item instanceof Uint8Array || item.type !== 'ADDED' ? undefined : item.stored;
+}
+
 export interface WatchFramesOptions {
   readonly definition: ResourceDefinition;
   readonly form: OutputForm;

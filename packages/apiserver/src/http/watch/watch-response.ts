@@ -11,7 +11,7 @@ import { pieceBytes, piecesOf } from './frame-pieces.ts';
 import type { InitialSlice } from './initial-slices.ts';
 import { ReaderPace } from './reader-pace.ts';
 import type { BudgetedWatch, BudgetReason, WatchAccount } from './watch-budget.ts';
-import type { WatchItem } from './watch-frames.ts';
+import { addedObject, type WatchItem } from './watch-frames.ts';
 import type { OpenWatch, OverflowReason, WatchResponseOptions } from './watch-response-options.ts';
 
 /** A live event as shared bytes, or an initial one as an object, to be encoded when the socket has room. */
@@ -394,9 +394,4 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.#stream?.end();
     this.#options.onEnd();
   }
-}
-
-/** The object of an initial event. */
-function addedObject(item: Pending | undefined): StoredObject | undefined {
-  return item === undefined || item instanceof Uint8Array || item.type !== 'ADDED' ? undefined : item.stored;
 }

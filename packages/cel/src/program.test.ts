@@ -161,3 +161,17 @@ describe('a constant map whose key is bytes', () => {
     expect(() => compiled.program).toThrow('hash of unhashable type types.Bytes');
   });
 });
+
+describe('bytes as a key', () => {
+  it.each([
+    ["dyn(b'') in {1: 1}", 'internal error: runtime error: hash of unhashable type types.Bytes'],
+    ["{dyn(1): 1, ?dyn(b''): optional.none()}", 'internal error: runtime error: hash of unhashable type types.Bytes'],
+    ["{?dyn(b''): optional.none()}", 'internal error: hash of unhashable type: types.Bytes'],
+  ])('%s fails with the text of Go', (text, message) => {
+    expect(compile(text).evaluate({}).error).toBe(message);
+  });
+
+  it('is in no empty map', () => {
+    expect(compile("dyn(b'') in {}").evaluate({})).toMatchObject({ value: false });
+  });
+});

@@ -22,6 +22,12 @@ export function buildList({ optionals }: ListNode, values: readonly unknown[]): 
   return items;
 }
 
+/** Go has another text where it would take a key out of an empty map. */
+function unhashable(isRemovedFromEmpty: boolean): string {
+  const text = isRemovedFromEmpty ? 'hash of unhashable type:' : 'runtime error: hash of unhashable type';
+  return `internal error: ${text} types.Bytes`;
+}
+
 /** `values` has each key followed by its value. */
 export function buildMap({ entries }: MapNode, values: readonly unknown[]): unknown {
   const map = new CelMap();
@@ -29,12 +35,10 @@ export function buildMap({ entries }: MapNode, values: readonly unknown[]): unkn
     if (2 * i >= values.length) break;
     const key = values[2 * i];
     const given = values[2 * i + 1];
-    if (key instanceof Uint8Array) {
-      throw new EvaluationStop('internal error: runtime error: hash of unhashable type types.Bytes');
-    }
     const message = (): string => `cannot initialize optional entry '${formatValue(key)}'`;
     const value = isOptional ? unwrapped(given, message) : given;
     if (isFailure(value)) return value;
+    if (key instanceof Uint8Array) throw new EvaluationStop(unhashable(value === undefined && map.size === 0));
     if (value === undefined) map.delete(key);
     else map.set(key, value);
   }

@@ -51,8 +51,9 @@ export class CelMap extends CelMapping {
 
   /** Returns the value of a key, or undefined when there is no such entry. */
   find(key: unknown): unknown {
-    // In Go, looking up bytes in a map ends the evaluation.
-    if (key instanceof Uint8Array) throw new EvaluationStop(`${internal} hash of unhashable type types.Bytes`);
+    // In Go, looking up bytes in a map that is not empty ends the evaluation.
+    if (key instanceof Uint8Array && this.size > 0)
+      throw new EvaluationStop(`${internal} hash of unhashable type types.Bytes`);
     const entry = this.#entry(key) ?? this.#numberEntry(key);
     return entry?.value;
   }

@@ -76,10 +76,10 @@ describe('controllers that run with just the rights that they declare', () => {
     await cluster.client.create(Echo, object);
     await cluster.settle();
     expect(await run.missingRights()).toEqual([
-      ".needs(Secret, ['get'], { names: ['b'], namespace: 'default' }) // refused in the namespace default",
+      ".needs(Secret, ['get'], { names: ['b'], namespace: 'default' }) // refused in the namespace default; leave out names that vary",
     ]);
     await expect(run.stop()).rejects.toThrow(
-      "the controllers did what they have not declared; add to the builder:\n  .needs(Secret, ['get'], { names: ['b'], namespace: 'default' }) // refused in the namespace default",
+      "the controllers did what they have not declared; add to the builder:\n  .needs(Secret, ['get'], { names: ['b'], namespace: 'default' }) // refused in the namespace default; leave out names that vary",
     );
     await cluster.close();
   });
@@ -101,6 +101,22 @@ describe('controllers that run with just the rights that they declare', () => {
     await cluster.client.create(Echo, object);
     await cluster.settle();
     await expect(cluster.close()).rejects.toThrow(".needs(Secret, ['list']) // refused at the cluster scope");
+  });
+
+  it('print the line at the end of `await using`, where a failed assertion would hide it', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const test = async (): Promise<void> => {
+      await using cluster = await testCluster({ as: 'controller', crds: [Echo.definition] });
+      const run = await cluster.run(echo(async (client) => client.list(Secret)));
+      await run.whenReady();
+      await cluster.client.create(Echo, object);
+      await cluster.settle();
+      throw new Error('the assertion');
+    };
+    await expect(test()).rejects.toMatchObject({ suppressed: new Error('the assertion') });
+    const line = expect.stringContaining(".needs(Secret, ['list']) // refused at the cluster scope");
+    expect(warn).toHaveBeenCalledExactlyOnceWith(line, { type: 'KapstanTestWarning' });
+    warn.mockRestore();
   });
 
   it('succeed with the line that was missing', async () => {

@@ -6,6 +6,7 @@ import type { Client } from '@kapstan/client';
 import { type Controller, Manager, type Right, type RunOptions, rightsOf, rolesOf } from '@kapstan/controller';
 import { Namespace } from '@kapstan/kinds/core/v1';
 import type { AccessRecord } from './access-record.ts';
+import { warnOfFailure } from './disposal-warning.ts';
 import { missingLines, namedKinds, UsedRights } from './used-rights.ts';
 
 /** Options of `run`; the cluster is the client. */
@@ -121,7 +122,7 @@ export class ControllerRun {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
+    return warnOfFailure(this.stop());
   }
 
   async #end(): Promise<void> {

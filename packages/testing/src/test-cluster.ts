@@ -24,6 +24,7 @@ import type { ByteProxy } from './byte-proxy.ts';
 import { requestObserver, startClusterProxy } from './cluster-proxy.ts';
 import type { ControllerRun, ControllerRunOptions } from './controller-run.ts';
 import { installCrds } from './custom-resources.ts';
+import { warnOfFailure } from './disposal-warning.ts';
 import { type ActiveFault, type Fault, Faults, requireFault } from './fault.ts';
 import { HostedHooks } from './hosted-hooks.ts';
 import { type RunningServer, type ServerSettings, startServer } from './running-server.ts';
@@ -309,7 +310,7 @@ export class TestCluster {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+    return warnOfFailure(this.close());
   }
 
   async #close(): Promise<void> {

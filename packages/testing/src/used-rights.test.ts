@@ -23,11 +23,11 @@ it('the line for few objects has their names and their namespace', () => {
       ['get', "it's", ''],
     ]),
   ).toEqual([
-    ".needs(Secret, ['get', 'delete'], { names: ['a', 'b'], namespace: 'x' }) // refused in the namespace x",
-    ".needs(Secret, ['get'], { names: ['it\\'s'] }) // refused at the cluster scope",
+    ".needs(Secret, ['get', 'delete'], { names: ['a', 'b'], namespace: 'x' }) // refused in the namespace x; leave out names that vary",
+    ".needs(Secret, ['get'], { names: ['it\\'s'] }) // refused at the cluster scope; leave out names that vary",
   ]);
   expect(linesAfter([['patch', 'a', 'x']], 'status')).toEqual([
-    ".needs(Secret, ['patch'], { subresource: 'status', names: ['a'], namespace: 'x' }) // refused in the namespace x",
+    ".needs(Secret, ['patch'], { subresource: 'status', names: ['a'], namespace: 'x' }) // refused in the namespace x; leave out names that vary",
   ]);
 });
 
@@ -47,6 +47,12 @@ it('the line for many objects, and for verbs without a name, has neither', () =>
     ]),
   ).toEqual([
     ".needs(Secret, ['create', 'list', 'watch']) // refused in the namespace x, in the namespace y",
-    ".needs(Secret, ['get'], { names: ['a'], namespace: 'x' }) // refused in the namespace x",
+    ".needs(Secret, ['get'], { names: ['a'], namespace: 'x' }) // refused in the namespace x; leave out names that vary",
+  ]);
+});
+
+it('the line for a patch names the declaration that an apply needs', () => {
+  expect(linesAfter([['patch', 'a', 'x']])).toEqual([
+    ".needs(Secret, ['patch'], { names: ['a'], namespace: 'x' }) // refused in the namespace x; .owns(Secret) if it comes from ctx.apply; leave out names that vary",
   ]);
 });

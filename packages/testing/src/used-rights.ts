@@ -136,7 +136,12 @@ export function missingLines(missing: readonly MissingRight[], kinds: ReadonlyMa
       ...(only === undefined || only.namespace === '' ? [] : [`namespace: ${quoted(only.namespace)}`]),
     ];
     const last = options.length === 0 ? '' : `, { ${options.join(', ')} }`;
-    return `.needs(${kind}, [${verbs.map(quoted).join(', ')}]${last}) // refused ${where.join(', ')}`;
+    const hints = [
+      ...(verbs.includes('patch') && subresource === '' ? [`.owns(${kind}) if it comes from ctx.apply`] : []),
+      ...(only === undefined ? [] : ['leave out names that vary']),
+    ];
+    const hint = hints.length === 0 ? '' : `; ${hints.join('; ')}`;
+    return `.needs(${kind}, [${verbs.map(quoted).join(', ')}]${last}) // refused ${where.join(', ')}${hint}`;
   });
 }
 

@@ -1,0 +1,13 @@
+// Used by the parts of this package that tests hold with `await using`.
+import { messageOf } from '@kapstan/api/internal';
+
+/**
+ * Prints the error of an end by `await using`, because test runners show little of it when the test has failed before: a missing right is
+ * often the cause of both.
+ */
+export function warnOfFailure(ended: Promise<void>): Promise<void> {
+  return ended.catch((error: unknown) => {
+    process.emitWarning(messageOf(error), { type: 'KapstanTestWarning' });
+    throw error;
+  });
+}

@@ -1,9 +1,13 @@
 // Shows the differences between two values as the hunk of a unified diff over their indented JSON. Kubernetes shows it
-// for a spec that may not be changed; it prints its internal types, we print the JSON of the API.
-
-import { isJsonObject, setOwn } from '@kapstan/api/internal';
+// for a spec that may not be changed, over its internal types (internal-form.ts).
+import { internalForm } from './internal-form.ts';
 
 const contextLines = 3;
+
+/** Returns the diff between two values of an internal type. */
+export function internalDiff(type: string, old: unknown, next: unknown): string {
+  return jsonDiff(internalForm(type, old), internalForm(type, next));
+}
 
 /** Returns one hunk from the first to the last differing line; "" when there are none. */
 export function jsonDiff(old: unknown, next: unknown): string {
@@ -23,16 +27,12 @@ export function jsonDiff(old: unknown, next: unknown): string {
   return `@@ -${from + 1},${sizes[0]} +${from + 1},${sizes[1]} @@\n${lines.join('')}`;
 }
 
-/** Keys are sorted, because their original order depends on the sender and not on the change. */
 function linesOf(value: unknown): string[] {
-  return (JSON.stringify(value, (_, item) => (isJsonObject(item) ? inOrder(item) : item), 1) ?? 'null').split('\n');
+  return (JSON.stringify(value, undefined, 1) ?? 'null').replace(/[<>&]/g, escaped).split('\n');
 }
 
-function inOrder(object: Record<string, unknown>): Record<string, unknown> {
-  const ordered: Record<string, unknown> = {};
-  for (const key of Object.keys(object).sort()) setOwn(ordered, key, object[key]);
-  return ordered;
-}
+/** Go's encoder writes these characters so. */
+const escaped = (character: string): string => `\\u00${character.charCodeAt(0).toString(16)}`;
 
 function commonPrefix(a: readonly string[], b: readonly string[]): number {
   let length = 0;

@@ -7,6 +7,7 @@ import type { Job } from '@kapstan/kinds/batch/v1';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { hostNameWarnings } from '../../core/pods/pod-warnings.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import { setJobSpecDefaults, validateJobSpec } from '../job-spec.ts';
 import { jobSpecWarnings } from '../job-warnings.ts';
@@ -49,9 +50,9 @@ export const jobs: BuiltinKind<Job> = {
       );
     }
   },
-  validateCreate: validateMade,
+  validateCreate: (root, job) => validateMade(root, job),
   validateChange: (root, next, old) => {
-    validateMade(root, next);
+    validateMade(root, next, old);
     validateJobChange(root.child('spec'), next, old);
   },
   status: { validate: (root, next, old) => validateJobStatus(root.child('status'), next, old) },
@@ -79,8 +80,8 @@ function generateSelector(job: Job): void {
 }
 
 /** Checks the generated selector, and that the names of indexed pods will be valid. Updates repeat this check. Source: ValidateJob. */
-function validateMade(root: Field, job: DeepReadonly<Job>): void {
-  validateGenerated(root.child('spec'), job);
+function validateMade(root: Field, job: DeepReadonly<Job>, old?: DeepReadonly<Job>): void {
+  validateGenerated(root.child('spec'), job, old);
   const { completions, completionMode } = job.spec ?? {};
   if (completionMode !== 'Indexed' || completions === undefined || completions <= 0) return;
   const name = job.metadata?.name ?? '';
@@ -90,12 +91,16 @@ function validateMade(root: Field, job: DeepReadonly<Job>): void {
 }
 
 /** Source: validateGeneratedSelector, ValidateHasLabel. */
-function validateGenerated(at: Field, job: DeepReadonly<Job>): void {
+function validateGenerated(at: Field, job: DeepReadonly<Job>, old?: DeepReadonly<Job>): void {
   const selector = job.spec?.selector;
   if (job.spec?.manualSelector === true || selector === undefined) return;
   const uid = job.metadata?.uid ?? '';
   const name = job.metadata?.name ?? '';
-  const expected = { 'controller-uid': uid, 'job-name': name, [uidLabel]: uid, [nameLabel]: name };
+  const expected = {
+    'controller-uid': uid,
+    'job-name': name,
+    ...(hasPrefixedLabels(old) ? { [uidLabel]: uid, [nameLabel]: name } : {}),
+  };
   const labels = job.spec?.template?.metadata?.labels;
   const place = at.child('template', 'metadata', 'labels');
   for (const [key, value] of Object.entries(expected)) {
@@ -107,6 +112,12 @@ function validateGenerated(at: Field, job: DeepReadonly<Job>): void {
     at.child('selector').invalid(goLabelSelector(selector), '`selector` not auto-generated');
 }
 
+/** Old jobs may lack the labels with a prefix; a new job always gets them. */
+function hasPrefixedLabels(old: DeepReadonly<Job> | undefined): boolean {
+  const labels = old?.spec?.template.metadata?.labels ?? {};
+  return old === undefined || (uidLabel in labels && nameLabel in labels);
+}
+
 /** Source: ValidateJobSpecUpdate. */
 function validateJobChange(at: Field, next: DeepReadonly<Job>, old: DeepReadonly<Job>): void {
   validateCompletions(at.child('completions'), next, old);
@@ -116,7 +127,7 @@ function validateJobChange(at: Field, next: DeepReadonly<Job>, old: DeepReadonly
   );
   validateTemplateChange(at, next, old);
   for (const name of fixedMembers)
-    at.child(name).immutable(next.spec?.[name], jsonEqual(next.spec?.[name], old.spec?.[name]));
+    at.child(name).immutable(shownMember(next, name), jsonEqual(next.spec?.[name], old.spec?.[name]));
 }
 
 const fixedMembers = [
@@ -126,6 +137,12 @@ const fixedMembers = [
   'managedBy',
   'successPolicy',
 ] as const;
+
+function shownMember({ spec }: DeepReadonly<Job>, name: (typeof fixedMembers)[number]): unknown {
+  if (name === 'podFailurePolicy') return internalForm('batch.PodFailurePolicy', spec?.podFailurePolicy);
+  if (name === 'successPolicy') return internalForm('batch.SuccessPolicy', spec?.successPolicy);
+  return spec?.[name];
+}
 
 function validateCompletions(at: Field, { spec: next }: DeepReadonly<Job>, { spec: old }: DeepReadonly<Job>): void {
   const isSame = next?.completions === old?.completions;
@@ -143,9 +160,12 @@ function validateTemplateChange(at: Field, next: DeepReadonly<Job>, old: DeepRea
   const wasStopped = old.status?.startTime === undefined || isTrue(old, 'Suspended');
   const isOpen = isSuspended && wasStopped && (old.status?.active ?? 0) === 0;
   const template = next.spec?.template;
-  if (!isOpen) return at.child('template').immutable(template, jsonEqual(template, old.spec?.template));
+  if (!isOpen)
+    return at
+      .child('template')
+      .immutable(internalForm('core.PodTemplateSpec', template), jsonEqual(template, old.spec?.template));
   const allowed = withChangeable(old.spec?.template?.spec, template?.spec);
-  at.child('template', 'spec').immutable(template?.spec, jsonEqual(template?.spec, allowed));
+  at.child('template.spec').immutable(internalForm('core.PodSpec', template?.spec), jsonEqual(template?.spec, allowed));
 }
 
 type ReadonlyPod = DeepReadonly<PodSpec> | undefined;
@@ -165,7 +185,7 @@ function withChangeable(old: ReadonlyPod, next: ReadonlyPod): ReadonlyPod {
       Object.entries({ nodeSelector, tolerations, schedulingGates }).filter(([, value]) => value !== undefined),
     ),
     ...(hasAffinity ? { affinity: moved } : {}),
-    containers: withResources(old.containers, next.containers),
+    containers: withResources(old.containers, next.containers ?? []),
     ...(old.initContainers === undefined
       ? {}
       : { initContainers: withResources(old.initContainers, next.initContainers ?? []) }),

@@ -27,3 +27,24 @@ it('shows internal types', () => {
     '- "Effect": "NoSchedule",\n+ "Effect": "NoExecute",\n  "TolerationSeconds": null\n',
   );
 });
+
+it('shows lines that stayed between changes, and changes that are far apart in hunks of their own', () => {
+  const old = Array.from({ length: 20 }, (_, index) => index);
+  const near = jsonDiff(old, old.with(4, 104).with(8, 108));
+  expect(near.match(/^@@/gm)).toHaveLength(1);
+  expect(near).toContain('- 4,\n+ 104,\n  5,\n');
+  const far = jsonDiff(old, old.with(2, 102).with(17, 117));
+  expect(far).toContain('@@ -1,7 +1,7 @@\n [\n  0,\n  1,\n- 2,\n+ 102,\n');
+  expect(far).toContain('@@ -16,7 +16,7 @@\n');
+});
+
+it('compares long values by their beginning and end alone', () => {
+  const old = Array.from({ length: 6_000 }, (_, index) => index);
+  expect(jsonDiff(old, old.with(10, 1).with(20, 2)).match(/^@@/gm)).toHaveLength(1);
+  expect(jsonDiff(old, old)).toBe('');
+});
+
+it('finds matches in texts that repeat most of their lines', () => {
+  const old = Array.from({ length: 300 }, (_, index) => (index % 10 === 0 ? index : 0));
+  expect(jsonDiff(old, old.with(100, 7)).match(/^[-+] .*$/gm)).toEqual(['- 100,', '+ 7,']);
+});

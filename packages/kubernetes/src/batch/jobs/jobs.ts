@@ -32,11 +32,12 @@ export const jobs: BuiltinKind<Job> = {
   repeatsValidation: true,
   setDefaults: (object) => {
     if (object.spec !== undefined) setJobSpecDefaults(object.spec);
+    takePodLabels(object);
   },
   prepareForCreate: (object) => {
     if (object.spec?.manualSelector !== true) generateSelector(object);
   },
-  validate: (root, object) => {
+  validate: (root, object, old) => {
     const at = root.child('spec');
     validateJobSpec(at, object.spec);
     const selector = object.spec?.selector;
@@ -49,21 +50,28 @@ export const jobs: BuiltinKind<Job> = {
         '`selector` does not match template `labels`',
       );
     }
+    if (old === undefined) validatePodNames(root, object);
   },
-  validateCreate: (root, job) => validateMade(root, job),
+  validateCreate: (root, job) => validateGenerated(root.child('spec'), job),
   validateChange: (root, next, old) => {
-    validateMade(root, next, old);
+    // Updates repeat these checks.
+    validateGenerated(root.child('spec'), next, old);
+    validatePodNames(root, next);
     validateJobChange(root.child('spec'), next, old);
   },
   status: { validate: (root, next, old) => validateJobStatus(root.child('status'), next, old) },
   fields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
 };
 
-/** A job without labels gets the labels of its pod template. Kubernetes sets them when it reads the job back, after validation. */
+/**
+ * A job without labels gets the labels of its pod template: when it is read from a request, and when it is read back. As in
+ * Go, both are the same map, so labels that are generated later become labels of both.
+ */
 function takePodLabels(job: Job): void {
-  const labels = job.spec?.template.metadata?.labels;
-  if (labels === undefined || Object.keys(job.metadata?.labels ?? {}).length > 0) return;
-  job.metadata = { ...job.metadata, labels: { ...labels } };
+  const labels = job.spec?.template?.metadata?.labels;
+  if (labels === undefined || Object.keys(labels).length === 0) return;
+  if (Object.keys(job.metadata?.labels ?? {}).length > 0) return;
+  job.metadata = { ...job.metadata, labels };
 }
 
 /** Adds labels that tie the pods to this job alone. Source: generateSelector. */
@@ -74,14 +82,15 @@ function generateSelector(job: Job): void {
   const name = job.metadata?.name ?? '';
   const labels = { [uidLabel]: uid, [nameLabel]: name, 'controller-uid': uid, 'job-name': name };
   const metadata = spec.template.metadata ?? {};
+  const isShared = metadata.labels !== undefined && job.metadata?.labels === metadata.labels;
   // The client's labels stay, for validation to judge.
   spec.template.metadata = { ...metadata, labels: { ...labels, ...metadata.labels } };
+  if (isShared) job.metadata = { ...job.metadata, labels: { ...spec.template.metadata.labels } };
   spec.selector = { ...spec.selector, matchLabels: { [uidLabel]: uid, ...spec.selector?.matchLabels } };
 }
 
-/** Checks the generated selector, and that the names of indexed pods will be valid. Updates repeat this check. Source: ValidateJob. */
-function validateMade(root: Field, job: DeepReadonly<Job>, old?: DeepReadonly<Job>): void {
-  validateGenerated(root.child('spec'), job, old);
+/** The names of indexed pods must be valid. Source: ValidateJob. */
+function validatePodNames(root: Field, job: DeepReadonly<Job>): void {
   const { completions, completionMode } = job.spec ?? {};
   if (completionMode !== 'Indexed' || completions === undefined || completions <= 0) return;
   const name = job.metadata?.name ?? '';

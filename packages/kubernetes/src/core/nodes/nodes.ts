@@ -38,7 +38,8 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
       validatePodRanges(root.child('spec', 'podCIDRs'), spec?.podCIDRs);
     },
     validateChange: (root, next, old) => {
-      // Kubernetes checks the status twice, too.
+      // Kubernetes checks these twice, too.
+      validateTaints(root.child('metadata', 'taints'), next.spec?.taints);
       validateNodeStatus(root.child('status'), next);
       const before = old.spec?.podCIDRs ?? [];
       if (before.length > 0 && !jsonEqual(next.spec?.podCIDRs, before)) {

@@ -105,11 +105,8 @@ function validateGenerated(at: Field, job: DeepReadonly<Job>, old?: DeepReadonly
   if (job.spec?.manualSelector === true || selector === undefined) return;
   const uid = job.metadata?.uid ?? '';
   const name = job.metadata?.name ?? '';
-  const expected = {
-    'controller-uid': uid,
-    'job-name': name,
-    ...(hasPrefixedLabels(old) ? { [uidLabel]: uid, [nameLabel]: name } : {}),
-  };
+  const expected: Record<string, string> = { 'controller-uid': uid, 'job-name': name };
+  if (hasPrefixedLabels(old)) Object.assign(expected, { [uidLabel]: uid, [nameLabel]: name });
   const labels = job.spec?.template?.metadata?.labels;
   const place = at.child('template', 'metadata', 'labels');
   for (const [key, value] of Object.entries(expected)) {

@@ -80,15 +80,15 @@ const newLabels: ReadonlyMap<string, string> = new Map([
 
 /** Returns the old affinity with the new label wherever `next` has it. */
 function withNewLabels(old: NonNullable<ReadonlySpec['nodeAffinity']>, next: ReadonlySpec['nodeAffinity']): unknown {
-  const terms = old.required?.nodeSelectorTerms?.map((term, place) => {
+  const copy = structuredClone(old) as NonNullable<PersistentVolumeSpec['nodeAffinity']>;
+  for (const [place, term] of (copy.required?.nodeSelectorTerms ?? []).entries()) {
     const after = next?.required?.nodeSelectorTerms?.[place]?.matchExpressions;
-    const expressions = term.matchExpressions?.map((expression, index) => {
+    for (const [index, expression] of (term.matchExpressions ?? []).entries()) {
       const label = newLabels.get(expression.key);
-      return label !== undefined && after?.[index]?.key === label ? { ...expression, key: label } : expression;
-    });
-    return { ...term, ...(expressions === undefined ? {} : { matchExpressions: expressions }) };
-  });
-  return terms === undefined ? old : { required: { nodeSelectorTerms: terms } };
+      if (label !== undefined && after?.[index]?.key === label) expression.key = label;
+    }
+  }
+  return copy;
 }
 
 /** Sources in the order of the Go function. */

@@ -123,6 +123,7 @@ describe('defaults of the built-in kinds', () => {
   it.each(served)('%s is defaulted once: a second time changes nothing', async (_name, entry) => {
     const definition = definitionOf(entry)!;
     const object = await prepare(definition, entry.request);
+    definition.strategy.canonicalize?.(object);
     const again = deepCopy(object);
     definition.applyDefaults(again);
     expect(again).toEqual(object);

@@ -127,6 +127,13 @@ export type GoTypeName = string | { readonly collection?: string; readonly eleme
 /** Definition → field → name: "core.v1.PodSpec" → "restartPolicy" → "v1.RestartPolicy". */
 export type GoTypeFacts = Readonly<Record<string, Readonly<Record<string, GoTypeName>>>>;
 
+/**
+ * Struct of Kubernetes' internal types ("core.PodSpec") → its fields in order, each "name, name in the API, type, flags":
+ * p pointer, l list, m map, o omitted when empty, u a member of the parent in the API. "+ metadata meta.ObjectMeta" stands
+ * for all fields of a struct.
+ */
+export type InternalTypeFacts = Readonly<Record<string, readonly string[]>>;
+
 /** The roles and bindings that a server makes for itself, as whole objects. */
 export interface RbacPolicyFacts {
   readonly release: string;
@@ -143,6 +150,7 @@ export const storageKeyFacts: () => StorageKeyFacts = lazily<StorageKeyFacts>('s
 export const tableColumnFacts: () => TableColumnFacts = lazily<TableColumnFacts>('tablecolumns');
 export const fieldSelectorFacts: () => FieldSelectorFacts = lazily<FieldSelectorFacts>('fieldselectors');
 export const goTypeFacts: () => GoTypeFacts = lazily<GoTypeFacts>('gotypes');
+export const internalTypeFacts: () => InternalTypeFacts = lazily<InternalTypeFacts>('internaltypes');
 export const behaviourFacts: () => BehaviourFacts = lazily<BehaviourFacts>('behaviour');
 export const rbacPolicyFacts: () => RbacPolicyFacts = lazily<RbacPolicyFacts>('rbacpolicy');
 

@@ -4,6 +4,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JobSpec, PodFailurePolicyRule, SuccessPolicyRule } from '@kapstan/kinds/batch/v1';
+import { internalForm } from '../validation/internal-form.ts';
 import { countIndexes } from './index-list.ts';
 
 type ReadonlySpec = DeepReadonly<JobSpec>;
@@ -73,7 +74,7 @@ function validateExitCodes(
     );
   }
   const place = at.child('values');
-  if (values.length === 0) place.invalid(null, 'at least one value is required');
+  if (values.length === 0) place.invalid(given ?? null, 'at least one value is required');
   else if (values.length > maxExitCodes) place.tooMany(values.length, maxExitCodes);
   const seen = new Set<number>();
   place.each(values, (value, valuePlace) => {
@@ -86,7 +87,8 @@ function validateExitCodes(
 }
 
 export function validateSuccessPolicy(at: Field, spec: ReadonlySpec): void {
-  if (spec.completionMode !== 'Indexed') return at.invalid(spec.successPolicy, 'requires indexed completion mode');
+  if (spec.completionMode !== 'Indexed')
+    return at.invalid(internalForm('batch.SuccessPolicy', spec.successPolicy), 'requires indexed completion mode');
   const rules = spec.successPolicy?.rules ?? [];
   const place = at.child('rules');
   if (rules.length === 0) place.required('at least one rules must be specified when the successPolicy is specified');

@@ -45,7 +45,8 @@ export function validateJobSpec(at: Field, spec: ReadonlySpec | undefined): void
   if (spec?.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined)
     at.child('backoffLimitPerIndex').required('when maxFailedIndexes is specified');
   if (spec?.managedBy !== undefined) {
-    at.child('managedBy').invalidAll(spec.managedBy, domainPathErrors(spec.managedBy));
+    if (at.child('managedBy').present(spec.managedBy))
+      at.child('managedBy').invalidAll(spec.managedBy, domainPathErrors(spec.managedBy));
     if (Buffer.byteLength(spec.managedBy) > maxManagedByBytes) at.child('managedBy').tooLong(maxManagedByBytes);
   }
   validateCompletionMode(at, spec ?? {});

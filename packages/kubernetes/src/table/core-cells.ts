@@ -100,7 +100,7 @@ export const nodeCells: Cells<Node> = (object) => {
     address('InternalIP'),
     address('ExternalIP'),
     info?.osImage || '<unknown>',
-    info?.kernelVersion || '<unknown>',
+    `${info?.kernelVersion || '<unknown>'}${info?.architecture ? ` (${info.architecture})` : ''}`,
     info?.containerRuntimeVersion || '<unknown>',
   ];
 };

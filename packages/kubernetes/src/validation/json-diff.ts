@@ -1,49 +1,103 @@
-// Shows the differences between two values as the hunk of a unified diff over their indented JSON. Kubernetes shows it
-// for a spec that may not be changed; it prints its internal types, we print the JSON of the API.
-
-import { isJsonObject, setOwn } from '@kapstan/api/internal';
+// Shows the differences between two values as a unified diff of their indented JSON. Kubernetes shows it for a spec that may
+// not be changed, over its internal types (internal-form.ts). Source: apimachinery/pkg/util/diff, go-difflib.
+import { internalForm } from './internal-form.ts';
+import { type MatchingBlock, matchingBlocks } from './line-matcher.ts';
 
 const contextLines = 3;
 
-/** Returns one hunk from the first to the last differing line; "" when there are none. */
+/** Longest text, in lines, whose inner matches are looked for: the search takes more than linear time. */
+const maxMatchedLines = 5_000;
+
+/** Returns the diff between two values of an internal type. */
+export function internalDiff(type: string, old: unknown, next: unknown): string {
+  return jsonDiff(internalForm(type, old), internalForm(type, next));
+}
+
+/** Returns the hunks; "" when nothing differs. */
 export function jsonDiff(old: unknown, next: unknown): string {
   const before = linesOf(old);
   const after = linesOf(next);
-  const start = commonPrefix(before, after);
-  const shared = Math.min(before.length, after.length) - start;
-  const end = commonSuffix(before, after, shared);
-  if (start === before.length && start === after.length) return '';
-  const from = Math.max(0, start - contextLines);
-  const tail = before.slice(before.length - end, before.length - end + contextLines);
-  const removed = before.slice(start, before.length - end);
-  const added = after.slice(start, after.length - end);
-  const head = before.slice(from, start);
-  const sizes = [head.length + removed.length + tail.length, head.length + added.length + tail.length];
-  const lines = [...mark(' ', head), ...mark('-', removed), ...mark('+', added), ...mark(' ', tail)];
-  return `@@ -${from + 1},${sizes[0]} +${from + 1},${sizes[1]} @@\n${lines.join('')}`;
+  const isLong = Math.max(before.length, after.length) > maxMatchedLines;
+  const blocks = isLong ? outerBlocks(before, after) : matchingBlocks(before, after);
+  return hunksOf(changesOf(blocks, before, after))
+    .map((changes) => hunkText(changes, before, after))
+    .join('');
 }
 
-/** Keys are sorted, because their original order depends on the sender and not on the change. */
+/** A run of lines that differ: `[aStart, aEnd)` of the first text became `[bStart, bEnd)` of the second one. */
+interface Change {
+  readonly aStart: number;
+  readonly aEnd: number;
+  readonly bStart: number;
+  readonly bEnd: number;
+}
+
+function changesOf(blocks: readonly MatchingBlock[], before: readonly string[], after: readonly string[]): Change[] {
+  const changes: Change[] = [];
+  let [a, b] = [0, 0];
+  for (const block of [...blocks, { a: before.length, b: after.length, size: 0 }]) {
+    if (a < block.a || b < block.b) changes.push({ aStart: a, aEnd: block.a, bStart: b, bEnd: block.b });
+    a = block.a + block.size;
+    b = block.b + block.size;
+  }
+  return changes;
+}
+
+/** Changes whose surrounding lines meet are shown together. */
+function hunksOf(changes: readonly Change[]): Change[][] {
+  const hunks: Change[][] = [];
+  for (const change of changes) {
+    const hunk = hunks.at(-1);
+    const last = hunk?.at(-1);
+    if (hunk !== undefined && last !== undefined && change.aStart - last.aEnd <= 2 * contextLines) hunk.push(change);
+    else hunks.push([change]);
+  }
+  return hunks;
+}
+
+function hunkText(changes: readonly Change[], before: readonly string[], after: readonly string[]): string {
+  const first = changes[0] as Change;
+  const last = changes.at(-1) as Change;
+  const head = Math.min(contextLines, first.aStart);
+  const tail = Math.min(contextLines, before.length - last.aEnd);
+  const lines: string[] = [];
+  let shown = first.aStart - head;
+  for (const { aStart, aEnd, bStart, bEnd } of changes) {
+    lines.push(...mark(' ', before.slice(shown, aStart)));
+    lines.push(...mark('-', before.slice(aStart, aEnd)), ...mark('+', after.slice(bStart, bEnd)));
+    shown = aEnd;
+  }
+  lines.push(...mark(' ', before.slice(shown, shown + tail)));
+  const ranges = [rangeText(first.aStart - head, last.aEnd + tail), rangeText(first.bStart - head, last.bEnd + tail)];
+  return `@@ -${ranges[0]} +${ranges[1]} @@\n${lines.join('')}`;
+}
+
+/** Source: formatRangeUnified. */
+function rangeText(start: number, end: number): string {
+  const length = end - start;
+  if (length === 1) return String(start + 1);
+  return `${length === 0 ? start : start + 1},${length}`;
+}
+
 function linesOf(value: unknown): string[] {
-  return (JSON.stringify(value, (_, item) => (isJsonObject(item) ? inOrder(item) : item), 1) ?? 'null').split('\n');
+  return (JSON.stringify(value, undefined, 1) ?? 'null').replace(/[<>&]/g, escaped).split('\n');
 }
 
-function inOrder(object: Record<string, unknown>): Record<string, unknown> {
-  const ordered: Record<string, unknown> = {};
-  for (const key of Object.keys(object).sort()) setOwn(ordered, key, object[key]);
-  return ordered;
-}
+/** Go's encoder writes these characters so. */
+const escaped = (character: string): string => `\\u00${character.charCodeAt(0).toString(16)}`;
 
-function commonPrefix(a: readonly string[], b: readonly string[]): number {
-  let length = 0;
-  while (length < a.length && length < b.length && a[length] === b[length]) length++;
-  return length;
-}
-
-function commonSuffix(a: readonly string[], b: readonly string[], max: number): number {
-  let length = 0;
-  while (length < max && a[a.length - 1 - length] === b[b.length - 1 - length]) length++;
-  return length;
+/** Returns what both texts begin and end with. */
+function outerBlocks(a: readonly string[], b: readonly string[]): readonly MatchingBlock[] {
+  const most = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < most && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < most - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+  const blocks = [
+    { a: 0, b: 0, size: start },
+    { a: a.length - end, b: b.length - end, size: end },
+  ];
+  return blocks.filter(({ size }) => size > 0);
 }
 
 function mark(sign: string, lines: readonly string[]): string[] {

@@ -22,8 +22,10 @@ export function parseListOptions(
   query: URLSearchParams,
   request: { readonly isWatch: boolean; readonly name?: string },
 ): ParsedListOptions {
-  const raw = applyDefaults(readOptions(query), request.isWatch);
-  requireValidListOptions(raw, request.isWatch ? 'watch' : 'list');
+  // The old path of a watch does not say so in the query, so Kubernetes reads its options as those of a list.
+  const isWatch = request.isWatch && decodeBoolean(query.get('watch')) === true;
+  const raw = applyDefaults(readOptions(query), isWatch);
+  requireValidListOptions(raw, isWatch ? 'watch' : 'list');
   const fieldSelector = request.name === undefined ? raw.fields : selectName(raw.fields, request.name);
   const select: SelectRequest = {
     ...(raw.labelSelector === '' ? {} : { labelSelector: raw.labelSelector }),

@@ -80,12 +80,12 @@ describe('options of a list', () => {
 describe('options of a watch', () => {
   it('streams the present state first when no version is named', () => {
     for (const text of ['', 'resourceVersion=0']) {
-      const options = parseListOptions(query(text), { isWatch: true });
+      const options = parseListOptions(query(`watch=1&${text}`), { isWatch: true });
       expect(options).toMatchObject({ sendInitialEvents: true, select: { resourceVersionMatch: 'NotOlderThan' } });
     }
-    expect(parseListOptions(query('resourceVersion=5'), { isWatch: true }).sendInitialEvents).toBeUndefined();
+    expect(parseListOptions(query('watch=1&resourceVersion=5'), { isWatch: true }).sendInitialEvents).toBeUndefined();
     const chosen = 'sendInitialEvents=false&resourceVersionMatch=NotOlderThan';
-    expect(parseListOptions(query(chosen), { isWatch: true }).sendInitialEvents).toBe(false);
+    expect(parseListOptions(query(`watch=1&${chosen}`), { isWatch: true }).sendInitialEvents).toBe(false);
   });
 
   it.each([
@@ -99,7 +99,7 @@ describe('options of a watch', () => {
     ],
     ['continue=abc', 'resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided'],
   ])('%s is refused', (text, message) => {
-    expect(refusal(() => parseListOptions(query(text), { isWatch: true })).message).toBe(
+    expect(refusal(() => parseListOptions(query(`watch=1&${text}`), { isWatch: true })).message).toBe(
       `ListOptions.meta.k8s.io "" is invalid: ${message}`,
     );
   });
@@ -110,6 +110,13 @@ describe('options of a watch', () => {
     expect(parse('fieldSelector=metadata.name%3Da').select.fieldSelector).toBe('metadata.name=a');
     expect(refusal(() => parse('fieldSelector=metadata.name%3Db')).message).toBe(
       "fieldSelector metadata.name doesn't match requested name",
+    );
+  });
+
+  it('by the old path are those of a list, unless the query names a watch', () => {
+    expect(parseListOptions(query(''), { isWatch: true }).sendInitialEvents).toBeUndefined();
+    expect(refusal(() => parseListOptions(query('sendInitialEvents=1'), { isWatch: true })).message).toBe(
+      'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list',
     );
   });
 });

@@ -87,7 +87,8 @@ export class DeleteFlow<T extends KubernetesObject> {
   }
 
   #decide(object: T): GraceDecision {
-    const { group, kind, strategy } = this.#parts.definition;
+    const { strategy, invalidKind } = this.#parts.definition;
+    const { group, kind } = invalidKind ?? this.#parts.definition;
     const nowMs = this.#parts.clock.now();
     return beforeDelete(object, { strategy, request: this.#request, groupKind: { group, resource: kind }, nowMs });
   }

@@ -13,6 +13,7 @@ import {
   validateTemplate,
 } from '../../core/workload-validation.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { goLabelSelector, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 
 /** The removed field spec.templateGeneration is kept as an annotation. */
@@ -82,7 +83,7 @@ function validateUpdateStrategy(at: Field, strategy: DeepReadonly<DaemonSetUpdat
   const { type, rollingUpdate } = strategy;
   if (type === 'OnDelete') return;
   if (type !== 'RollingUpdate') {
-    return at.notSupported({ Type: type ?? '', RollingUpdate: rollingUpdate ?? null }, ['RollingUpdate', 'OnDelete']);
+    return at.notSupported(internalForm('apps.DaemonSetUpdateStrategy', strategy), ['RollingUpdate', 'OnDelete']);
   }
   const rolling = at.child('rollingUpdate');
   if (rollingUpdate === undefined) return rolling.required();

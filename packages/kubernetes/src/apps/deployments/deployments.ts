@@ -13,6 +13,7 @@ import {
   validateSelectorUnchanged,
 } from '../../core/workload-validation.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { selectorText } from '../../validation/selector-text.ts';
 
 export const deployments: BuiltinKind<Deployment> = {
@@ -87,10 +88,8 @@ function validateStrategy(at: Field, strategy: DeepReadonly<DeploymentStrategy>)
     if (rollingUpdate !== undefined) rolling.forbidden("may not be specified when strategy `type` is 'Recreate'");
     return;
   }
-  if (type !== 'RollingUpdate') {
-    const shown = { Type: type ?? '', RollingUpdate: rollingUpdate ?? null };
-    return at.notSupported(shown, ['Recreate', 'RollingUpdate']);
-  }
+  if (type !== 'RollingUpdate')
+    return at.notSupported(internalForm('apps.DeploymentStrategy', strategy), ['Recreate', 'RollingUpdate']);
   const unavailable = rolling.child('maxUnavailable');
   validateIntOrPercent(unavailable, rollingUpdate?.maxUnavailable);
   validateIntOrPercent(rolling.child('maxSurge'), rollingUpdate?.maxSurge);

@@ -17,6 +17,7 @@ import {
   validateSelectorAndTemplate,
 } from '../../core/workload-validation.ts';
 import { validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { selectorText } from '../../validation/selector-text.ts';
 
 const keepsAll =
@@ -37,6 +38,8 @@ export const statefulSets: BuiltinKind<StatefulSet> = {
   setDefaults: ({ spec }) => {
     if (spec !== undefined) setSpecDefaults(spec);
   },
+  prepareForCreate: dropDisabledFields,
+  prepareForUpdate: dropDisabledFields,
   validate: (root, { spec }, old) => {
     const at = root.child('spec');
     validatePolicies(at, spec ?? {});
@@ -80,14 +83,7 @@ export const statefulSets: BuiltinKind<StatefulSet> = {
 function setSpecDefaults(spec: StatefulSetSpec): void {
   setPodTemplateDefaults(spec.template);
   spec.podManagementPolicy ||= 'OrderedReady';
-  const strategy: StatefulSetUpdateStrategy = {
-    ...spec.updateStrategy,
-    type: spec.updateStrategy?.type || 'RollingUpdate',
-  };
-  if (strategy.type === 'RollingUpdate') strategy.rollingUpdate = { partition: 0, ...strategy.rollingUpdate };
-  // The feature gate MaxUnavailableStatefulSet is off.
-  if (strategy.rollingUpdate !== undefined) delete strategy.rollingUpdate.maxUnavailable;
-  spec.updateStrategy = strategy;
+  spec.updateStrategy = defaultedStrategy(spec.updateStrategy);
   const retention = spec.persistentVolumeClaimRetentionPolicy;
   spec.persistentVolumeClaimRetentionPolicy = {
     whenDeleted: retention?.whenDeleted || 'Retain',
@@ -100,6 +96,19 @@ function setSpecDefaults(spec: StatefulSetSpec): void {
     claim.apiVersion = 'v1';
     setClaimDefaults(claim);
   }
+}
+
+/** A client that names the type and no parameters gets none. */
+function defaultedStrategy(given: StatefulSetUpdateStrategy | undefined): StatefulSetUpdateStrategy {
+  if (!given?.type)
+    return { ...given, type: 'RollingUpdate', rollingUpdate: { partition: 0, ...given?.rollingUpdate } };
+  if (given.type !== 'RollingUpdate' || given.rollingUpdate === undefined) return given;
+  return { ...given, rollingUpdate: { partition: 0, ...given.rollingUpdate } };
+}
+
+/** The feature gate MaxUnavailableStatefulSet is off. Source: dropStatefulSetDisabledFields. */
+function dropDisabledFields({ spec }: StatefulSet): void {
+  delete spec?.updateStrategy?.rollingUpdate?.maxUnavailable;
 }
 
 function validateFixed(at: Field, spec: ReadonlySpec): void {
@@ -140,13 +149,13 @@ function validatePolicies(at: Field, spec: ReadonlySpec): void {
 function validateUpdateStrategy(at: Field, strategy: DeepReadonly<StatefulSetUpdateStrategy>): void {
   const { type, rollingUpdate } = strategy;
   const rolling = at.child('rollingUpdate');
-  const shown =
-    rollingUpdate === undefined
-      ? null
-      : { Partition: rollingUpdate.partition ?? 0, MaxUnavailable: rollingUpdate.maxUnavailable ?? null };
   switch (type) {
     case 'OnDelete':
-      if (shown !== null) rolling.invalid(shown, "only allowed for updateStrategy 'RollingUpdate'");
+      if (rollingUpdate !== undefined)
+        rolling.invalid(
+          internalForm('apps.RollingUpdateStatefulSetStrategy', rollingUpdate),
+          "only allowed for updateStrategy 'RollingUpdate'",
+        );
       return;
     case 'RollingUpdate':
       rolling.child('partition').nonNegative(rollingUpdate?.partition);
@@ -156,7 +165,8 @@ function validateUpdateStrategy(at: Field, strategy: DeepReadonly<StatefulSetUpd
       return;
     default:
       if (!type) at.required();
-      else at.invalid({ Type: type, RollingUpdate: shown }, "must be 'RollingUpdate' or 'OnDelete'");
+      else
+        at.invalid(internalForm('apps.StatefulSetUpdateStrategy', strategy), "must be 'RollingUpdate' or 'OnDelete'");
   }
 }
 

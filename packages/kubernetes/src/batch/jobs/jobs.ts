@@ -7,6 +7,7 @@ import type { Job } from '@kapstan/kinds/batch/v1';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { hostNameWarnings } from '../../core/pods/pod-warnings.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import { setJobSpecDefaults, validateJobSpec } from '../job-spec.ts';
 import { jobSpecWarnings } from '../job-warnings.ts';
@@ -31,11 +32,12 @@ export const jobs: BuiltinKind<Job> = {
   repeatsValidation: true,
   setDefaults: (object) => {
     if (object.spec !== undefined) setJobSpecDefaults(object.spec);
+    takePodLabels(object);
   },
   prepareForCreate: (object) => {
     if (object.spec?.manualSelector !== true) generateSelector(object);
   },
-  validate: (root, object) => {
+  validate: (root, object, old) => {
     const at = root.child('spec');
     validateJobSpec(at, object.spec);
     const selector = object.spec?.selector;
@@ -48,21 +50,28 @@ export const jobs: BuiltinKind<Job> = {
         '`selector` does not match template `labels`',
       );
     }
+    if (old === undefined) validatePodNames(root, object);
   },
-  validateCreate: validateMade,
+  validateCreate: (root, job) => validateGenerated(root.child('spec'), job),
   validateChange: (root, next, old) => {
-    validateMade(root, next);
+    // Updates repeat these checks.
+    validateGenerated(root.child('spec'), next, old);
+    validatePodNames(root, next);
     validateJobChange(root.child('spec'), next, old);
   },
   status: { validate: (root, next, old) => validateJobStatus(root.child('status'), next, old) },
   fields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
 };
 
-/** A job without labels gets the labels of its pod template. Kubernetes sets them when it reads the job back, after validation. */
+/**
+ * A job without labels gets the labels of its pod template: when it is read from a request, and when it is read back. As in
+ * Go, both are the same map, so labels that are generated later become labels of both.
+ */
 function takePodLabels(job: Job): void {
-  const labels = job.spec?.template.metadata?.labels;
-  if (labels === undefined || Object.keys(job.metadata?.labels ?? {}).length > 0) return;
-  job.metadata = { ...job.metadata, labels: { ...labels } };
+  const labels = job.spec?.template?.metadata?.labels;
+  if (labels === undefined || Object.keys(labels).length === 0) return;
+  if (Object.keys(job.metadata?.labels ?? {}).length > 0) return;
+  job.metadata = { ...job.metadata, labels };
 }
 
 /** Adds labels that tie the pods to this job alone. Source: generateSelector. */
@@ -73,14 +82,15 @@ function generateSelector(job: Job): void {
   const name = job.metadata?.name ?? '';
   const labels = { [uidLabel]: uid, [nameLabel]: name, 'controller-uid': uid, 'job-name': name };
   const metadata = spec.template.metadata ?? {};
+  const isShared = metadata.labels !== undefined && job.metadata?.labels === metadata.labels;
   // The client's labels stay, for validation to judge.
   spec.template.metadata = { ...metadata, labels: { ...labels, ...metadata.labels } };
+  if (isShared) job.metadata = { ...job.metadata, labels: { ...spec.template.metadata.labels } };
   spec.selector = { ...spec.selector, matchLabels: { [uidLabel]: uid, ...spec.selector?.matchLabels } };
 }
 
-/** Checks the generated selector, and that the names of indexed pods will be valid. Updates repeat this check. Source: ValidateJob. */
-function validateMade(root: Field, job: DeepReadonly<Job>): void {
-  validateGenerated(root.child('spec'), job);
+/** The names of indexed pods must be valid. Source: ValidateJob. */
+function validatePodNames(root: Field, job: DeepReadonly<Job>): void {
   const { completions, completionMode } = job.spec ?? {};
   if (completionMode !== 'Indexed' || completions === undefined || completions <= 0) return;
   const name = job.metadata?.name ?? '';
@@ -90,12 +100,13 @@ function validateMade(root: Field, job: DeepReadonly<Job>): void {
 }
 
 /** Source: validateGeneratedSelector, ValidateHasLabel. */
-function validateGenerated(at: Field, job: DeepReadonly<Job>): void {
+function validateGenerated(at: Field, job: DeepReadonly<Job>, old?: DeepReadonly<Job>): void {
   const selector = job.spec?.selector;
   if (job.spec?.manualSelector === true || selector === undefined) return;
   const uid = job.metadata?.uid ?? '';
   const name = job.metadata?.name ?? '';
-  const expected = { 'controller-uid': uid, 'job-name': name, [uidLabel]: uid, [nameLabel]: name };
+  const expected: Record<string, string> = { 'controller-uid': uid, 'job-name': name };
+  if (hasPrefixedLabels(old)) Object.assign(expected, { [uidLabel]: uid, [nameLabel]: name });
   const labels = job.spec?.template?.metadata?.labels;
   const place = at.child('template', 'metadata', 'labels');
   for (const [key, value] of Object.entries(expected)) {
@@ -107,6 +118,12 @@ function validateGenerated(at: Field, job: DeepReadonly<Job>): void {
     at.child('selector').invalid(goLabelSelector(selector), '`selector` not auto-generated');
 }
 
+/** Old jobs may lack the labels with a prefix; a new job always gets them. */
+function hasPrefixedLabels(old: DeepReadonly<Job> | undefined): boolean {
+  const labels = old?.spec?.template.metadata?.labels ?? {};
+  return old === undefined || (uidLabel in labels && nameLabel in labels);
+}
+
 /** Source: ValidateJobSpecUpdate. */
 function validateJobChange(at: Field, next: DeepReadonly<Job>, old: DeepReadonly<Job>): void {
   validateCompletions(at.child('completions'), next, old);
@@ -116,7 +133,7 @@ function validateJobChange(at: Field, next: DeepReadonly<Job>, old: DeepReadonly
   );
   validateTemplateChange(at, next, old);
   for (const name of fixedMembers)
-    at.child(name).immutable(next.spec?.[name], jsonEqual(next.spec?.[name], old.spec?.[name]));
+    at.child(name).immutable(shownMember(next, name), jsonEqual(next.spec?.[name], old.spec?.[name]));
 }
 
 const fixedMembers = [
@@ -126,6 +143,12 @@ const fixedMembers = [
   'managedBy',
   'successPolicy',
 ] as const;
+
+function shownMember({ spec }: DeepReadonly<Job>, name: (typeof fixedMembers)[number]): unknown {
+  if (name === 'podFailurePolicy') return internalForm('batch.PodFailurePolicy', spec?.podFailurePolicy);
+  if (name === 'successPolicy') return internalForm('batch.SuccessPolicy', spec?.successPolicy);
+  return spec?.[name];
+}
 
 function validateCompletions(at: Field, { spec: next }: DeepReadonly<Job>, { spec: old }: DeepReadonly<Job>): void {
   const isSame = next?.completions === old?.completions;
@@ -143,9 +166,12 @@ function validateTemplateChange(at: Field, next: DeepReadonly<Job>, old: DeepRea
   const wasStopped = old.status?.startTime === undefined || isTrue(old, 'Suspended');
   const isOpen = isSuspended && wasStopped && (old.status?.active ?? 0) === 0;
   const template = next.spec?.template;
-  if (!isOpen) return at.child('template').immutable(template, jsonEqual(template, old.spec?.template));
+  if (!isOpen)
+    return at
+      .child('template')
+      .immutable(internalForm('core.PodTemplateSpec', template), jsonEqual(template, old.spec?.template));
   const allowed = withChangeable(old.spec?.template?.spec, template?.spec);
-  at.child('template', 'spec').immutable(template?.spec, jsonEqual(template?.spec, allowed));
+  at.child('template.spec').immutable(internalForm('core.PodSpec', template?.spec), jsonEqual(template?.spec, allowed));
 }
 
 type ReadonlyPod = DeepReadonly<PodSpec> | undefined;
@@ -165,7 +191,7 @@ function withChangeable(old: ReadonlyPod, next: ReadonlyPod): ReadonlyPod {
       Object.entries({ nodeSelector, tolerations, schedulingGates }).filter(([, value]) => value !== undefined),
     ),
     ...(hasAffinity ? { affinity: moved } : {}),
-    containers: withResources(old.containers, next.containers),
+    containers: withResources(old.containers, next.containers ?? []),
     ...(old.initContainers === undefined
       ? {}
       : { initContainers: withResources(old.initContainers, next.initContainers ?? []) }),

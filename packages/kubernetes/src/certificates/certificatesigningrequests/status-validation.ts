@@ -10,6 +10,7 @@ import type {
   CertificateSigningRequest,
   CertificateSigningRequestCondition,
 } from '@kapstan/kinds/certificates.k8s.io/v1';
+import { internalForm } from '../../validation/internal-form.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { pemBlocks } from './pem-blocks.ts';
 
@@ -99,8 +100,11 @@ function requireSameWord(at: Field, next: readonly Condition[], old: readonly Co
   if (next.length < old.length || jsonEqual(next, old)) return;
   const type = JSON.stringify(next[0]?.type);
   if (next.length > old.length) at.forbidden(`updates may not add a condition of type ${type}`);
-  else at.forbidden(`updates may not modify a condition of type ${type}\n${jsonDiff(old, next)}`);
+  else at.forbidden(`updates may not modify a condition of type ${type}\n${jsonDiff(shown(old), shown(next))}`);
 }
+
+const shown = (conditions: readonly Condition[]): unknown =>
+  conditions.map((condition) => internalForm('certificates.CertificateSigningRequestCondition', condition));
 
 function ofType({ status }: Request, type: string): readonly Condition[] {
   return (status?.conditions ?? []).filter((condition) => condition.type === type);

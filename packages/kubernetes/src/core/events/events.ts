@@ -9,6 +9,7 @@ import type { Event } from '@kapstan/kinds/core/v1';
 import type { Event as EventsEvent } from '@kapstan/kinds/events.k8s.io/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { kubernetesTypes } from '../../builtin/kubernetes-types.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 
 function strategyFor({
   eventTtlSeconds,
@@ -103,8 +104,16 @@ function validateEventChange(root: Field, next: DeepReadonly<Event>, old: DeepRe
   if (!jsonEqual(next.series, old.series)) validateSeries(root, next.series);
   for (const [name, absent] of kept) {
     const field = name === 'reportingComponent' ? 'reportingController' : name;
-    root.child(field).immutable(next[name] ?? absent, jsonEqual(next[name] ?? absent, old[name] ?? absent));
+    root
+      .child(field)
+      .immutable(shownMember(next, name) ?? absent, jsonEqual(next[name] ?? absent, old[name] ?? absent));
   }
+}
+
+/** Returns a member as errors show it. */
+function shownMember(event: DeepReadonly<Event>, name: keyof Event): unknown {
+  if (name === 'involvedObject' || name === 'related') return internalForm('core.ObjectReference', event[name]);
+  return name === 'source' ? internalForm('core.EventSource', event.source ?? {}) : event[name];
 }
 
 const referenceNames = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;

@@ -15,7 +15,6 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
     id: 'v1/nodes',
     strategy: { updateMetadata: 'both' },
     keepsStatusOnCreate: true,
-    repeatsValidation: true,
     warnings: ({ spec }) => [
       ...(spec?.configSource === undefined
         ? []
@@ -26,7 +25,8 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
     prepareForCreate: dropConfigSource,
     prepareForUpdate: dropConfigSource,
     setDefaults: ({ spec, status }) => {
-      if (spec?.podCIDR && spec.podCIDRs === undefined) spec.podCIDRs = [spec.podCIDR];
+      // The singular field decides, for old clients that change only it.
+      if (spec?.podCIDR && spec.podCIDRs?.[0] !== spec.podCIDR) spec.podCIDRs = [spec.podCIDR];
       else if (spec?.podCIDRs?.[0] !== undefined && !spec.podCIDR) spec.podCIDR = spec.podCIDRs[0];
       if (status?.capacity !== undefined && status.allocatable === undefined)
         status.allocatable = { ...status.capacity };
@@ -38,6 +38,9 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
       validatePodRanges(root.child('spec', 'podCIDRs'), spec?.podCIDRs);
     },
     validateChange: (root, next, old) => {
+      // Kubernetes checks these twice, too.
+      validateTaints(root.child('metadata', 'taints'), next.spec?.taints);
+      validateNodeStatus(root.child('status'), next);
       const before = old.spec?.podCIDRs ?? [];
       if (before.length > 0 && !jsonEqual(next.spec?.podCIDRs, before)) {
         root.child('spec', 'podCIDRs').forbidden('node updates may not change podCIDR except from "" to valid');

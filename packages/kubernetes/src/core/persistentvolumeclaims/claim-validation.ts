@@ -10,7 +10,9 @@ import { validatePositiveAmount } from '../../validation/resource-rules.ts';
 const accessModes: readonly string[] = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 export const volumeModes = ['Block', 'Filesystem'] as const;
 
-export function validateClaimSpec(at: Field, spec: DeepReadonly<PersistentVolumeClaimSpec>): void {
+type ReadonlySpec = DeepReadonly<PersistentVolumeClaimSpec>;
+
+export function validateClaimSpec(at: Field, spec: ReadonlySpec, old?: ReadonlySpec): void {
   validateLabelSelector(at.child('selector'), spec.selector);
   const modes = spec.accessModes ?? [];
   if (modes.length === 0) at.child('accessModes').required('at least 1 access mode is required');
@@ -22,7 +24,7 @@ export function validateClaimSpec(at: Field, spec: DeepReadonly<PersistentVolume
   for (const name of ['storageClassName', 'volumeAttributesClassName'] as const)
     if (spec[name]) at.child(name).invalidAll(spec[name], dnsSubdomainErrors(spec[name]));
   if (spec.volumeMode !== undefined) at.child('volumeMode').oneOf(spec.volumeMode, volumeModes);
-  validateDataSources(at, spec);
+  validateDataSources(at, spec, old);
 }
 
 /** ReadWriteOncePod excludes all other modes. */
@@ -33,24 +35,31 @@ export function validateAccessModes(at: Field, modes: readonly string[]): void {
     at.forbidden('may not use ReadWriteOncePod with other access modes');
 }
 
-function validateDataSources(at: Field, spec: DeepReadonly<PersistentVolumeClaimSpec>): void {
+function validateDataSources(at: Field, spec: ReadonlySpec, old: ReadonlySpec | undefined): void {
   const { dataSource: source, dataSourceRef: reference } = spec;
-  if (source !== undefined) validateDataSource(at.child('dataSource'), source);
-  if (reference !== undefined) validateDataSource(at.child('dataSourceRef'), reference);
+  // A stored group may date from before the rule. Source: allowInvalidAPIGroupInDataSourceOrRef.
+  const allowsAnyGroup = old?.dataSource?.apiGroup !== undefined || old?.dataSourceRef?.apiGroup !== undefined;
+  if (source !== undefined) validateDataSource(at.child('dataSource'), source, allowsAnyGroup);
+  if (reference !== undefined) validateDataSource(at.child('dataSourceRef'), reference, allowsAnyGroup);
   if (source === undefined || reference === undefined) return;
-  // Kubernetes shows the path of the field as its value.
-  const shown = at.child('dataSource').path;
+  // Kubernetes shows the path of the field as its value, and a path has no JSON form.
+  const shown = {};
   const isSame =
     source.apiGroup === reference.apiGroup && source.kind === reference.kind && source.name === reference.name;
   if (reference.namespace) at.invalid(shown, 'may not be specified when dataSourceRef.namespace is specified');
   else if (!isSame) at.invalid(shown, 'must match dataSourceRef');
 }
 
-function validateDataSource(at: Field, { name, kind, apiGroup, namespace }: DeepReadonly<TypedObjectReference>): void {
+function validateDataSource(
+  at: Field,
+  { name, kind, apiGroup, namespace }: DeepReadonly<TypedObjectReference>,
+  allowsAnyGroup: boolean,
+): void {
   if (name === '') at.child('name').required();
   if (kind === '') at.child('kind').required();
-  if (apiGroup) at.child('apiGroup').invalidAll(apiGroup, dnsSubdomainErrors(apiGroup));
-  else if (kind !== 'PersistentVolumeClaim')
+  if (apiGroup) {
+    if (!allowsAnyGroup) at.child('apiGroup').invalidAll(apiGroup, dnsSubdomainErrors(apiGroup));
+  } else if (kind !== 'PersistentVolumeClaim')
     at.invalid(kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
   if (namespace) at.child('namespace').invalidAll(namespace, dnsLabelErrors(namespace));
 }

@@ -6,7 +6,7 @@ import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Quantity } from '@kapstan/kinds';
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
-import { jsonDiff } from '../../validation/json-diff.ts';
+import { internalDiff } from '../../validation/json-diff.ts';
 import { amount } from '../../validation/resource-rules.ts';
 import { validateClaimSpec } from './claim-validation.ts';
 import { claimWarnings } from './claim-warnings.ts';
@@ -33,7 +33,7 @@ export const persistentVolumeClaims: BuiltinKind<PersistentVolumeClaim> = {
     if (next.spec !== undefined) alignDataSources(next.spec, old.spec);
   },
   strategy: { updateMetadata: 'both' },
-  validate: (root, { spec }) => validateClaimSpec(root.child('spec'), spec ?? {}),
+  validate: (root, { spec }, old) => validateClaimSpec(root.child('spec'), spec ?? {}, old?.spec),
   validateChange: (root, next, old) => validateClaimChange(root, next, old),
   status: { validate: validateClaimStatus },
 };
@@ -74,7 +74,7 @@ function validateClaimChange(
   if (!before.volumeName && after.volumeName) before.volumeName = after.volumeName;
   if (!jsonEqual(after, before)) {
     at.forbidden(
-      `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${jsonDiff(before, after)}`,
+      `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${internalDiff('core.PersistentVolumeClaimSpec', before, after)}`,
     );
   }
   const [size, had] = [next, old].map(({ spec }) => amount(spec?.resources?.requests?.storage ?? '0'));

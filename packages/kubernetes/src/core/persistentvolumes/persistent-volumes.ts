@@ -5,7 +5,8 @@ import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { PersistentVolume, PersistentVolumeSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
-import { jsonDiff } from '../../validation/json-diff.ts';
+import { internalForm } from '../../validation/internal-form.ts';
+import { internalDiff } from '../../validation/json-diff.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
 import { amount, validatePositiveAmount } from '../../validation/resource-rules.ts';
 import { validateAccessModes, volumeModes } from '../persistentvolumeclaims/claim-validation.ts';
@@ -18,7 +19,7 @@ import { volumeWarnings } from './volume-warnings.ts';
 export function persistentVolumes(server: BuiltinServer): BuiltinKind<PersistentVolume> {
   return {
     id: 'v1/persistentvolumes',
-    strategy: { updateMetadata: 'both' },
+    strategy: { updateMetadata: 'whole' },
     returnsDeletedObject: true,
     warnings: volumeWarnings,
     repeatsValidation: true,
@@ -38,9 +39,12 @@ export function persistentVolumes(server: BuiltinServer): BuiltinKind<Persistent
       if (!jsonEqual(before, after)) {
         root
           .child('spec', 'persistentvolumesource')
-          .forbidden(`spec.persistentvolumesource is immutable after creation\n${jsonDiff(before, after)}`);
+          .forbidden(
+            `spec.persistentvolumesource is immutable after creation\n${internalDiff('core.PersistentVolumeSource', before, after)}`,
+          );
       }
       root.child('volumeMode').immutable(next.spec?.volumeMode, next.spec?.volumeMode === old.spec?.volumeMode);
+      validateKeptAffinity(root.child('nodeAffinity'), next.spec?.nodeAffinity, old.spec?.nodeAffinity);
       const wasNamed = old.spec?.volumeAttributesClassName !== undefined;
       if (wasNamed && next.spec?.volumeAttributesClassName === undefined)
         root.child('spec', 'volumeAttributesClassName').forbidden('update from non-nil value to nil is forbidden');
@@ -57,6 +61,34 @@ export function persistentVolumes(server: BuiltinServer): BuiltinKind<Persistent
       },
     },
   };
+}
+
+/** Only beta labels may be replaced, by the labels that took their place. Source: validatePvNodeAffinity. */
+function validateKeptAffinity(at: Field, next: ReadonlySpec['nodeAffinity'], old: ReadonlySpec['nodeAffinity']): void {
+  if (old === undefined || jsonEqual(next, withNewLabels(old, next))) return;
+  const shown = internalForm('core.VolumeNodeAffinity', next);
+  at.invalid(shown, 'field is immutable, except for updating from beta label to GA');
+}
+
+const newLabels: ReadonlyMap<string, string> = new Map([
+  ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
+  ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
+  ['beta.kubernetes.io/os', 'kubernetes.io/os'],
+  ['beta.kubernetes.io/arch', 'kubernetes.io/arch'],
+  ['beta.kubernetes.io/instance-type', 'node.kubernetes.io/instance-type'],
+]);
+
+/** Returns the old affinity with the new label wherever `next` has it. */
+function withNewLabels(old: NonNullable<ReadonlySpec['nodeAffinity']>, next: ReadonlySpec['nodeAffinity']): unknown {
+  const copy = structuredClone(old) as NonNullable<PersistentVolumeSpec['nodeAffinity']>;
+  for (const [place, term] of (copy.required?.nodeSelectorTerms ?? []).entries()) {
+    const after = next?.required?.nodeSelectorTerms?.[place]?.matchExpressions;
+    for (const [index, expression] of (term.matchExpressions ?? []).entries()) {
+      const label = newLabels.get(expression.key);
+      if (label !== undefined && after?.[index]?.key === label) expression.key = label;
+    }
+  }
+  return copy;
 }
 
 /** Sources in the order of the Go function. */

@@ -83,13 +83,13 @@ export function streamSubresources(server: ConnectServer): ObjectSubresource<Pod
 export function podProxySubresource(): ObjectSubresource<Pod> {
   return proxySubresource('PodProxyOptions', async (store, context, { name: id, path }) => {
     const named = parseNamedPort(id);
-    const asked = named === undefined || named.port === '' ? undefined : parsePort(named.port);
-    if (named === undefined || (named.port !== '' && asked === undefined)) {
-      throw badRequest(`invalid pod request ${JSON.stringify(id)}`);
-    }
+    const invalid = `invalid pod request ${JSON.stringify(id)}`;
+    if (named === undefined) throw badRequest(invalid);
     const { object: pod } = await store.get(context, named.name);
     const host = pod.status?.podIPs?.[0]?.ip ?? '';
     requireReachableAddress(host);
+    const asked = named.port === '' ? undefined : parsePort(named.port);
+    if (named.port !== '' && asked === undefined) throw badRequest(invalid);
     const { scheme } = named;
     const port = asked ?? firstPort(pod) ?? (scheme === 'https' ? 443 : 80);
     return { scheme, host, port, path, peer: 'anyone', upgrade: 'optional' };

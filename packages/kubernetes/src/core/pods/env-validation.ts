@@ -95,6 +95,10 @@ export function validateFieldRef(
   const subscript = /^(metadata\.(?:labels|annotations))\['(.*)'\]$/.exec(path);
   if (subscript !== null)
     return at.invalidAll(subscript[2] ?? '', subscriptErrors(subscript[1] ?? '', subscript[2] ?? ''));
+  if (reference.apiVersion !== 'v1') {
+    const text = `error converting fieldPath: unsupported pod version: ${reference.apiVersion}`;
+    return at.child('fieldPath').invalid(path, text);
+  }
   if (!podFieldLabels.has(path)) {
     return at.child('fieldPath').invalid(path, `error converting fieldPath: field label not supported: ${path}`);
   }

@@ -5,7 +5,7 @@ import type { Field, StrategySubresource, ValidationPolicy } from '@kapstan/apis
 import { jsonEqual, subresourceStrategy } from '@kapstan/apiserver/internal';
 import type { EphemeralContainer, Pod } from '@kapstan/kinds/core/v1';
 import { kindFactsOf } from '../../builtin/builtin-resource.ts';
-import { jsonDiff } from '../../validation/json-diff.ts';
+import { internalDiff } from '../../validation/json-diff.ts';
 import { isMirror } from './annotation-validation.ts';
 import { validatePod } from './pod-validation.ts';
 
@@ -48,7 +48,7 @@ function validateKept(
       at.forbidden(`existing ephemeral containers ${JSON.stringify(container.name)} may not be removed\n`);
     else if (!jsonEqual(same, container)) {
       at.forbidden(
-        `existing ephemeral containers ${JSON.stringify(container.name)} may not be changed\n${jsonDiff(container, same)}`,
+        `existing ephemeral containers ${JSON.stringify(container.name)} may not be changed\n${internalDiff('core.EphemeralContainer', container, same)}`,
       );
     }
   }

@@ -3,7 +3,7 @@ import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Container, Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
-import { jsonDiff } from '../../validation/json-diff.ts';
+import { internalDiff } from '../../validation/json-diff.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 import { takeNodeChoice } from './gated-pod-validation.ts';
 import { validateTolerations } from './scheduling-validation.ts';
@@ -37,7 +37,9 @@ export function validatePodChange(
   const masked = withChangeable(next, old);
   if ((old.schedulingGates?.length ?? 0) > 0) takeNodeChoice(at, masked, old);
   if (!jsonEqual(masked, old))
-    at.forbidden(`pod updates may not change fields other than ${mayChange}\n${jsonDiff(old, masked)}`);
+    at.forbidden(
+      `pod updates may not change fields other than ${mayChange}\n${internalDiff('core.PodSpec', old, masked)}`,
+    );
 }
 
 function validateImage(at: Field, image: string): void {

@@ -25,16 +25,15 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     strategy: { gracePeriodSeconds, updateMetadata: 'both' },
     setDefaults: (object) => {
       setPodDefaults(object);
+      limitGracePeriod(object);
       syncPodIps(object.status);
     },
     setDefaultsInSlices: function* (object) {
       yield* podDefaultsInSlices(object);
+      limitGracePeriod(object);
       syncPodIps(object.status);
     },
     prepareForCreate: (object, context) => {
-      // Old versions read a negative time as "at once". Source: applyTerminationGracePeriod.
-      if ((object.spec?.terminationGracePeriodSeconds ?? 0) < 0)
-        object.spec = { ...(object.spec ?? { containers: [] }), terminationGracePeriodSeconds: 1 };
       object.status = { phase: 'Pending', qosClass: qosClassOf(object.spec) };
       if ((object.spec?.schedulingGates?.length ?? 0) > 0) object.status.conditions = [gatedCondition];
       applyLabelKeys(object);
@@ -94,6 +93,12 @@ const gatedCondition: NonNullable<PodStatus['conditions']>[number] = {
  * A pod that has no node or has ended needs no grace; a negative time counts as one second. Source:
  * CheckGracefulDelete.
  */
+/** A negative time is the shortest one. Source: Convert_v1_Pod_To_core_Pod. */
+function limitGracePeriod({ spec }: Pod): void {
+  if (spec?.terminationGracePeriodSeconds !== undefined && spec.terminationGracePeriodSeconds < 0)
+    spec.terminationGracePeriodSeconds = 1;
+}
+
 function gracePeriodSeconds(pod: DeepReadonly<Pod>, asked: number | undefined): number {
   const isOver = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
   if (!pod.spec?.nodeName || isOver) return 0;

@@ -36,5 +36,5 @@ function isGuaranteed(part: Part): boolean {
 
 function positive(list: ResourceList | undefined, name: string): string | undefined {
   const value = list !== undefined && Object.hasOwn(list, name) ? String(list[name]) : undefined;
-  return value === undefined || amount(value).sign === 0 ? undefined : value;
+  return value === undefined || amount(value).sign <= 0 ? undefined : value;
 }

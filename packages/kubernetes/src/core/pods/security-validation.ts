@@ -9,6 +9,7 @@ import type {
   SeccompProfile,
   SecurityContext,
 } from '@kapstan/kinds/core/v1';
+import { internalForm } from '../../validation/internal-form.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 import { validateDescendingPath } from './volume-source-validation.ts';
 import { validateWindowsOptions } from './windows-validation.ts';
@@ -136,11 +137,12 @@ export function validateSecurityContext(
 }
 
 function validateNoEscalation(at: Field, context: DeepReadonly<SecurityContext>): void {
+  const shown = internalForm('core.SecurityContext', context);
   if (context.privileged === true)
-    at.invalid(context, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true');
+    at.invalid(shown, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true');
   for (const capability of context.capabilities?.add ?? []) {
     if (capability === 'CAP_SYS_ADMIN')
-      at.invalid(context, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN');
+      at.invalid(shown, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN');
   }
 }
 

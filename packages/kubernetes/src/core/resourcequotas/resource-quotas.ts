@@ -35,7 +35,7 @@ export const resourceQuotas: BuiltinKind<ResourceQuota> = {
   },
 };
 
-const sorted = (scopes: readonly string[] | undefined): string[] => [...(scopes ?? [])].sort();
+const sorted = (scopes: readonly string[] | undefined): string[] => [...new Set(scopes)].sort();
 
 const computeResources = ['cpu', 'memory', 'ephemeral-storage'];
 const quotaResources: ReadonlySet<string> = new Set([

@@ -15,7 +15,8 @@ const maxHints = 8;
 
 export const endpointSlices: BuiltinKind<EndpointSlice> = {
   id: 'discovery.k8s.io/v1/endpointslices',
-  strategy: { updateMetadata: 'whole' },
+  // Kubernetes compares the slice before it drops the topology, so an update that sends one raises the generation.
+  strategy: { updateMetadata: 'whole', canonicalize: dropTopology },
   setDefaults: (object) => {
     for (const port of object.ports ?? []) {
       port.name ??= '';
@@ -23,7 +24,6 @@ export const endpointSlices: BuiltinKind<EndpointSlice> = {
     }
   },
   prepareForCreate: dropTopology,
-  prepareForUpdate: dropTopology,
   warnings: (object, old) =>
     old === undefined && object.addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],
   validate: (root, object, old) => {

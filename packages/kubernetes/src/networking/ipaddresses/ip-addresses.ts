@@ -5,6 +5,7 @@ import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual, pathSegmentErrors } from '@kapstan/apiserver/internal';
 import type { IPAddress, ParentReference } from '@kapstan/kinds/networking.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { canonicalIpErrors } from '../../validation/value-rules.ts';
 
 export const ipAddresses: BuiltinKind<IPAddress> = {
@@ -16,7 +17,8 @@ export const ipAddresses: BuiltinKind<IPAddress> = {
     const parent = next.spec?.parentRef;
     if (parent === undefined) at.required();
     else validateParent(at, parent);
-    if (old !== undefined) at.immutable(parent, jsonEqual(parent, old.spec?.parentRef));
+    if (old !== undefined)
+      at.immutable(internalForm('networking.ParentReference', parent), jsonEqual(parent, old.spec?.parentRef));
   },
 };
 

@@ -3,6 +3,7 @@
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { ResourceClaim } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { setClaimDefaults } from './claim-defaults.ts';
 import { validateDeviceClaim } from './claim-validation.ts';
 import { permitStatus } from './status-permission.ts';
@@ -14,7 +15,8 @@ export const resourceClaims = ({ authorizer }: BuiltinServer): BuiltinKind<Resou
   strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => setClaimDefaults(spec),
   validateCreate: (root, { spec }) => validateDeviceClaim(root.child('spec', 'devices'), spec.devices ?? {}),
-  validateChange: (root, next, old) => root.child('spec').immutable(next.spec, jsonEqual(next.spec, old.spec)),
+  validateChange: (root, next, old) =>
+    root.child('spec').immutable(internalForm('resource.ResourceClaimSpec', next.spec), jsonEqual(next.spec, old.spec)),
   status: {
     keepsMetadata: true,
     withoutTable: true,

@@ -16,6 +16,7 @@ import type {
 import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';
 import { validateConditions } from '../../validation/condition-validation.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { uidErrors } from '../../validation/uid-errors.ts';
 import { interfaceAddressErrors } from '../../validation/value-rules.ts';
 import {
@@ -72,7 +73,8 @@ export function validateClaimStatus(root: Field, next: Claim, old: Claim): void 
   const place = at.child('allocation');
   const before = old.status?.allocation;
   if (allocation === undefined) return;
-  if (before !== undefined) place.immutable(allocation, jsonEqual(allocation, before));
+  if (before !== undefined)
+    place.immutable(internalForm('resource.AllocationResult', allocation), jsonEqual(allocation, before));
   else validateAllocation(place, allocation, requestNames(next.spec.devices ?? {}));
 }
 

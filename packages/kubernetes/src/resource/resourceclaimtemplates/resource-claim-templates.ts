@@ -4,6 +4,7 @@ import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { ResourceClaimTemplate } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
 import { setClaimDefaults } from '../resourceclaims/claim-defaults.ts';
 import { validateDeviceClaim } from '../resourceclaims/claim-validation.ts';
@@ -22,5 +23,8 @@ export const resourceClaimTemplates: BuiltinKind<ResourceClaimTemplate> = {
       if (value !== undefined && value !== null) at.child(name).forbidden('cannot be set');
     validateDeviceClaim(root.child('spec', 'spec', 'devices'), spec.spec.devices ?? {});
   },
-  validateChange: (root, next, old) => root.child('spec').immutable(next.spec, jsonEqual(next.spec, old.spec)),
+  validateChange: (root, next, old) =>
+    root
+      .child('spec')
+      .immutable(internalForm('resource.ResourceClaimTemplateSpec', next.spec), jsonEqual(next.spec, old.spec)),
 };

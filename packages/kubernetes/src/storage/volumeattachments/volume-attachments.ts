@@ -6,6 +6,7 @@ import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from '@kapstan/kinds/storage.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { validateInlineVolume } from './inline-volume.ts';
 
 const maxMetadataBytes = 256 * 1024;
@@ -17,7 +18,10 @@ export const volumeAttachments: BuiltinKind<VolumeAttachment> = {
   strategy: { updateMetadata: 'whole' },
   validate: (root, object, old) => {
     validateAttachment(root, object);
-    if (old !== undefined) root.child('spec').immutable(object.spec, jsonEqual(object.spec, old.spec));
+    if (old !== undefined)
+      root
+        .child('spec')
+        .immutable(internalForm('storage.VolumeAttachmentSpec', object.spec), jsonEqual(object.spec, old.spec));
   },
   status: { updateMetadata: 'whole', keepsMetadata: true, validate: validateAttachment },
 };

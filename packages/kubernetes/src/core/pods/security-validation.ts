@@ -10,6 +10,7 @@ import type {
   SecurityContext,
 } from '@kapstan/kinds/core/v1';
 import { rangeErrors } from '../../validation/value-rules.ts';
+import { goSecurityContext } from './go-security-context.ts';
 import { validateDescendingPath } from './volume-source-validation.ts';
 import { validateWindowsOptions } from './windows-validation.ts';
 
@@ -136,11 +137,11 @@ export function validateSecurityContext(
 }
 
 function validateNoEscalation(at: Field, context: DeepReadonly<SecurityContext>): void {
-  if (context.privileged === true)
-    at.invalid(context, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true');
+  const refuse = (what: string): void =>
+    at.invalid(goSecurityContext(context), `cannot set \`allowPrivilegeEscalation\` to false and ${what}`);
+  if (context.privileged === true) refuse('`privileged` to true');
   for (const capability of context.capabilities?.add ?? []) {
-    if (capability === 'CAP_SYS_ADMIN')
-      at.invalid(context, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN');
+    if (capability === 'CAP_SYS_ADMIN') refuse('`capabilities.Add` CAP_SYS_ADMIN');
   }
 }
 

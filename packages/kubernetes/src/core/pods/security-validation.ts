@@ -9,8 +9,8 @@ import type {
   SeccompProfile,
   SecurityContext,
 } from '@kapstan/kinds/core/v1';
+import { goSecurityContext } from '../../validation/go-security-context.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
-import { goSecurityContext } from './go-security-context.ts';
 import { validateDescendingPath } from './volume-source-validation.ts';
 import { validateWindowsOptions } from './windows-validation.ts';
 

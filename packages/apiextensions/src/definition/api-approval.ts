@@ -1,6 +1,7 @@
 // The rule for groups of the Kubernetes community: a definition in them must name its approval. Source: apiextensions
 // apihelpers.IsProtectedCommunityGroup, GetAPIApprovalState.
 import type { DeepReadonly } from '@kapstan/api';
+import { parseGoUrl } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { DefinitionCondition } from './definition-conditions.ts';
 
@@ -29,7 +30,8 @@ export function approvalState(annotations: DeepReadonly<Record<string, string>> 
 }
 
 function isUrlWithHost(text: string): boolean {
-  return URL.canParse(text) && new URL(text).host !== '';
+  const url = parseGoUrl(text);
+  return typeof url !== 'string' && url.scheme !== '' && url.host !== '';
 }
 
 const reasons = {

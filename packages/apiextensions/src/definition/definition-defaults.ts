@@ -1,5 +1,10 @@
 // Defaults of a CustomResourceDefinition. Source: apiextensions v1 SetDefaults_*.
-import type { CustomResourceDefinition, CustomResourceDefinitionSpec } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import type {
+  CustomResourceConversion,
+  CustomResourceDefinition,
+  CustomResourceDefinitionSpec,
+  WebhookConversion,
+} from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
 /** Sets defaults in place. The definition is not validated yet, so any member may be missing. */
 export function setDefinitionDefaults(definition: CustomResourceDefinition): void {
@@ -10,9 +15,17 @@ export function setDefinitionDefaults(definition: CustomResourceDefinition): voi
     if (!names.listKind && names.kind) names.listKind = `${names.kind}List`;
   }
   spec.conversion ??= { strategy: 'None' };
+  dropEmptyWebhook(spec.conversion);
   const service = spec.conversion.webhook?.clientConfig?.service;
   if (service !== undefined && service !== null) service.port ??= 443;
   addStoredVersion(definition, 'whenNone');
+}
+
+/** The internal form has the members of a webhook but no webhook, so that an empty one gets lost. */
+function dropEmptyWebhook(conversion: CustomResourceConversion): void {
+  const webhook: Partial<WebhookConversion> | null | undefined = conversion.webhook;
+  if (webhook?.clientConfig || (webhook?.conversionReviewVersions ?? []).length > 0) return;
+  delete conversion.webhook;
 }
 
 /**

@@ -282,7 +282,7 @@ describe('the spec of a definition', () => {
   it('must not warn of a deprecation that is none, whatever the text', () => {
     const text = '\u0000';
     expect(createErrors(widgets({ version: { deprecationWarning: text } })).map(([, , message]) => message)).toEqual([
-      'Invalid value: "\\x00": can only be set for deprecated versions',
+      'Invalid value: "\\u0000": can only be set for deprecated versions',
     ]);
   });
 

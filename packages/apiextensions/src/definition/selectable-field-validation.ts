@@ -5,6 +5,8 @@ import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps, SelectableField } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { splitDottedPath } from '../resource/dotted-path.ts';
+import { fieldPathTokens } from '../rules/rule-field-path.ts';
+import { hasProperties, propertyOf } from '../rules/rule-schema.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
@@ -41,17 +43,15 @@ export function validateSelectableFields(
 
 /** Returns the schema at the end of a path, or the reason why there is none. Source: cel.ValidFieldPath. */
 function schemaAt(root: Schema, path: string): Schema | string {
-  if (path.startsWith('[') || path.includes('[', 1)) return 'array notation is not allowed';
-  if (!path.startsWith('.')) return `expected [ or . but got: ${/^[^.[]*/.exec(path)?.[0]}`;
-  if (path === '.') return 'unexpected end of JSON path';
+  const tokens = fieldPathTokens(path);
   let schema = root;
-  for (const name of splitDottedPath(path)) {
-    if (!/^[A-Za-z_][A-Za-z0-9_-]*$/.test(name))
-      return `path with escaped characters or subscripts is not supported: ${path}`;
-    const { properties } = schema;
-    const next: unknown =
-      properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
-    if (!isJsonObject(next)) return `does not refer to a valid field`;
+  for (let at = 0; at < tokens.length; at += 2) {
+    if (tokens[at] === '[') return 'array notation is not allowed';
+    if (tokens[at] !== '.') return `expected [ or . but got: ${tokens[at]}`;
+    const name = tokens[at + 1];
+    if (name === undefined) return 'unexpected end of JSON path';
+    const next: unknown = hasProperties(schema) ? propertyOf(schema, name) : schema.additionalProperties;
+    if (!isJsonObject(next)) return 'does not refer to a valid field';
     schema = next as Schema;
   }
   return schema;

@@ -144,12 +144,14 @@ const maxWarningBytes = 256;
 /** Source: validateDeprecationWarning. */
 function validateDeprecationWarning(at: Field, { deprecated, deprecationWarning: text }: Version): void {
   if (text === undefined || text === null) return;
-  if (deprecated !== true) return at.invalid(text, 'can only be set for deprecated versions');
-  if (Buffer.byteLength(text) > maxWarningBytes) at.invalid(text, `must be <= ${maxWarningBytes} characters long`);
-  if (text === '') at.invalid(text, 'must not be an empty string');
+  // Errors show a text that is a pointer in Go as JSON.
+  const shown = { toJSON: () => text };
+  if (deprecated !== true) return at.invalid(shown, 'can only be set for deprecated versions');
+  if (Buffer.byteLength(text) > maxWarningBytes) at.invalid(shown, `must be <= ${maxWarningBytes} characters long`);
+  if (text === '') at.invalid(shown, 'must not be an empty string');
   const unprintable = [...text].findIndex((char) => !/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char));
   if (unprintable >= 0) {
     const what = `non-printable character found at index ${unprintable}`;
-    at.invalid(text, `must only contain printable UTF-8 characters; ${what}`);
+    at.invalid(shown, `must only contain printable UTF-8 characters; ${what}`);
   }
 }

@@ -98,7 +98,7 @@ function validateTypeMeta(at: Field, { properties = {} }: Schema): void {
 function validateMetadata(at: Field, { properties = {} }: Schema): void {
   const metadata = Object.hasOwn(properties, 'metadata') ? properties.metadata : undefined;
   if (metadata === undefined) return;
-  const { type: _type, default: _default, properties: members = {}, ...rest } = metadata;
+  const { type: _type, default: _default, $ref: _ref, properties: members = {}, ...rest } = metadata;
   const allowed = Object.keys(members).every((name) => name === 'name' || name === 'generateName');
   if (allowed && Object.keys(rest).length === 0) return;
   const text = 'must not specify anything other than name and generateName, but metadata is implicitly specified';
@@ -163,9 +163,12 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
   }
 }
 
-/** Returns true unless the value is Go's zero value. An empty default counts as set. */
+/** Words that are pointers in Go, whose empty values count as set. */
+const pointerWords: ReadonlySet<string> = new Set(['default', 'x-kubernetes-list-type', 'x-kubernetes-map-type']);
+
+/** Returns true unless the value is Go's zero value. */
 function isSet(word: string, value: unknown): boolean {
-  if (word === 'default') return value !== undefined && value !== null;
+  if (pointerWords.has(word)) return value !== undefined && value !== null;
   if (Array.isArray(value)) return value.length > 0;
   return value !== undefined && value !== null && value !== '' && value !== false;
 }

@@ -4,7 +4,7 @@ import { hasProperties, propertyOf, type RuleSchema } from './rule-schema.ts';
 
 /** Returns the path as errors show it (`spec.labels[app]`), or undefined when the schema has no such path. */
 export function resolveFieldPath(jsonPath: string, schema: RuleSchema): string | undefined {
-  const tokens = tokensOf(jsonPath);
+  const tokens = fieldPathTokens(jsonPath);
   let place: Place | undefined = { path: '', schema };
   for (let at = 0; at < tokens.length; ) {
     const isBracket = tokens[at] === '[';
@@ -36,7 +36,7 @@ function below({ path, schema }: Place, name: string): Place | undefined {
 }
 
 /** Returns dots, brackets, quoted names with their quotes, and the texts between them. */
-function tokensOf(jsonPath: string): readonly string[] {
+export function fieldPathTokens(jsonPath: string): readonly string[] {
   return jsonPath.match(/[.[\]]|'(?:[^']|(?<=\\)')*'?|[^.[\]][^.[\]]*/gs) ?? [];
 }
 

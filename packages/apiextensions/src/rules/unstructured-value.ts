@@ -105,9 +105,16 @@ const toDouble: ToValue = (data) => {
 
 /** Returns undefined when the data is not a 64-bit int. */
 function toInt(data: unknown): unknown {
-  if (typeof data === 'number') return Number.isSafeInteger(data) ? data : undefined;
+  if (typeof data === 'number') return Number.isSafeInteger(data) ? data : bigInt(data);
   if (!(data instanceof ExactNumber) || !/^-?\d+$/.test(data.text)) return undefined;
-  const whole = BigInt(data.text);
+  return ofInt64(BigInt(data.text));
+}
+
+function bigInt(data: number): unknown {
+  return Number.isInteger(data) ? ofInt64(BigInt(data)) : undefined;
+}
+
+function ofInt64(whole: bigint): unknown {
   return BigInt.asIntN(64, whole) === whole ? intValue(whole) : undefined;
 }
 

@@ -2,7 +2,8 @@
 
 import { type FieldError, invalidField } from '@kapstan/api/errors';
 import { isJsonObject } from '@kapstan/api/internal';
-import { countErrors, joinedErrors } from './error-collector.ts';
+import { joinedErrors } from './error-collector.ts';
+import { type Branch, matchCount } from './match-count.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
@@ -10,9 +11,10 @@ import type { ValueValidator } from './value-validator.ts';
 type Compile = (schema: JsonSchema) => ValueValidator;
 
 export function combinationChecks(schema: JsonSchema, compile: Compile): readonly ValueValidator[] {
-  const branches = (word: string): ValueValidator[] => {
+  const branches = (word: string): Branch[] => {
     const list = schema[word];
-    return Array.isArray(list) ? list.filter(isJsonObject).map(compile) : [];
+    if (!Array.isArray(list)) return [];
+    return list.filter(isJsonObject).map((branch) => ({ schema: branch, validate: compile(branch) }));
   };
   const checks: ValueValidator[] = [];
   const [all, any, one] = [branches('allOf'), branches('anyOf'), branches('oneOf')];
@@ -28,27 +30,27 @@ export function combinationChecks(schema: JsonSchema, compile: Compile): readonl
   return checks;
 }
 
-function checkAny(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
+function checkAny(branches: readonly Branch[], value: unknown, path: string): readonly FieldError[] {
   const results: (readonly FieldError[])[] = [];
-  for (const branch of branches) {
-    const errors = branch(value, path);
+  for (const { validate } of branches) {
+    const errors = validate(value, path);
     if (errors.length === 0) return [];
     results.push(errors);
   }
-  return [combined(path, 'must validate at least one schema (anyOf)'), ...fewest(results)];
+  return [combined(path, 'must validate at least one schema (anyOf)'), ...bestErrors(branches, results, value)];
 }
 
-function checkOne(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
-  const results = branches.map((branch) => branch(value, path));
+function checkOne(branches: readonly Branch[], value: unknown, path: string): readonly FieldError[] {
+  const results = branches.map(({ validate }) => validate(value, path));
   const valid = results.filter((errors) => errors.length === 0).length;
   if (valid === 1) return [];
   const text = 'must validate one and only one schema (oneOf)';
   if (valid > 1) return [combined(path, `${text}. Found ${valid} valid alternatives`)];
-  return [combined(path, `${text}. Found none valid`), ...fewest(results)];
+  return [combined(path, `${text}. Found none valid`), ...bestErrors(branches, results, value)];
 }
 
-function checkAll(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
-  const results = branches.map((branch) => branch(value, path));
+function checkAll(branches: readonly Branch[], value: unknown, path: string): readonly FieldError[] {
+  const results = branches.map(({ validate }) => validate(value, path));
   const errors = results.reduce(joinedErrors, []);
   if (errors.length === 0) return [];
   const hasNone = results.every((result) => result.length > 0);
@@ -56,9 +58,14 @@ function checkAll(branches: readonly ValueValidator[], value: unknown, path: str
   return joinedErrors([combined(path, all)], errors);
 }
 
-/** Returns the errors of the branch with the fewest errors, which is most likely the one that the user meant. */
-function fewest(results: readonly (readonly FieldError[])[]): readonly FieldError[] {
-  return results.reduce((best, errors) => (countErrors(errors) < countErrors(best) ? errors : best));
+/** Returns the errors of the branch that looked at most of the value, which is most likely the one that was meant. */
+function bestErrors(
+  branches: readonly Branch[],
+  results: readonly (readonly FieldError[])[],
+  value: unknown,
+): readonly FieldError[] {
+  const counts = branches.map(({ schema }) => matchCount(schema, value));
+  return results[counts.indexOf(Math.max(...counts))] ?? [];
 }
 
 function combined(path: string, text: string): FieldError {

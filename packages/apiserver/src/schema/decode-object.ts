@@ -295,7 +295,7 @@ export function* coerceCustom(
 ): SlicedWork<readonly FieldError[]> {
   coerceMetadata(object, '', strict);
   const pruned = yield* pruneInSlices(object, schema);
-  for (const path of pruned.unknown) strict.unknownField(path);
+  for (const path of pruned.unknown) strict.add(`unknown field ${plainlyQuoted(path)}`);
   const faults = pruned.embedded.map((embedded) => embeddedFault(embedded.object, `${embedded.path}.`, strict));
   return faults.filter((fault) => fault !== undefined);
 }
@@ -326,10 +326,15 @@ export function embeddedFault(
 
 const objectMeta = 'meta/v1.ObjectMeta';
 
-function coerceMetadata(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
+/** Names of unknown fields of a custom resource are shown as they are. */
+const plainlyQuoted = (path: string): string => `"${path}"`;
+
+function coerceMetadata(object: Record<string, unknown>, prefix: string, complaints: StrictErrors): void {
   if (!Object.hasOwn(object, 'metadata')) return;
+  const strict = new StrictErrors(plainlyQuoted);
   const options = { schema: metaTypes.schema(objectMeta), strict, words: 'json', path: `${prefix}metadata` } as const;
   const metadata = decodeTyped(object.metadata ?? {}, options) as Record<string, unknown>;
+  for (const text of strict.texts()) complaints.add(text);
   metaTypes.normalize(objectMeta, metadata);
   if (metadata.creationTimestamp === null) delete metadata.creationTimestamp;
   object.metadata = metadata;

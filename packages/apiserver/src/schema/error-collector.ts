@@ -40,9 +40,13 @@ export function joinedErrors(first: readonly FieldError[], second: readonly Fiel
   return all.toList();
 }
 
-/** Returns the number of errors that a list represents. */
-export function countErrors(errors: readonly FieldError[]): number {
-  let count = 0;
-  for (const { omitted = 1 } of errors) count += omitted;
-  return count;
+/** Leaves out errors that were already reported, as several branches of a schema may do. Source: validate.Result.AddErrors. */
+export function distinctErrors(errors: readonly FieldError[]): readonly FieldError[] {
+  if (errors.length < 2) return errors;
+  const seen = new Set<string>();
+  return errors.filter(({ omitted, type, field, detail }) => {
+    const text = JSON.stringify([type, field, detail]);
+    if (omitted !== undefined || !seen.has(text)) return Boolean(seen.add(text));
+    return false;
+  });
 }

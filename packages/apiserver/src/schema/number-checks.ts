@@ -114,6 +114,8 @@ function multipleOfLimit(multipleOf: number): Limit {
 function isMultiple(value: number, factor: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(factor)) return value % factor === 0;
   const quotient = value / factor;
+  // Go takes no quotient beyond 2^53 for a whole one. Source: swag.IsFloat64AJSONInteger.
+  if (Math.abs(quotient) > Number.MAX_SAFE_INTEGER) return false;
   // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not 3 in doubles.
   return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient));
 }

@@ -23,9 +23,8 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['uri', isUri],
   ['email', isEmail],
   ['hostname', isHostname],
-  // Numbers may have leading zeros, as in old Go. Source: netutils.ParseIPSloppy.
-  ['ipv4', (text) => isIPv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'))],
-  ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
+  ['ipv4', (text) => isSloppyIPv4(text) || (text.includes('.') && isPlainIPv6(text))],
+  ['ipv6', isPlainIPv6],
   ['cidr', isCidr],
   ['mac', isMac],
   ['uuid', (text) => uuid(hex, hex).test(text)],
@@ -47,6 +46,15 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['k8sshortname', (text) => text.length <= 63 && shortName.test(text)],
   ['k8slongname', (text) => text.length <= 253 && text.split('.').every((segment) => shortName.test(segment))],
 ]);
+
+/** Numbers may have leading zeros, as in old Go. Source: netutils.ParseIPSloppy. */
+function isSloppyIPv4(text: string): boolean {
+  return isIPv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'));
+}
+
+function isPlainIPv6(text: string): boolean {
+  return isIPv6(text) && !text.includes('%');
+}
 
 /** True when the text has the format, or the format is not checked. "date-time" and "datetime" are the same. */
 export function isOfFormat(text: string, format: string): boolean {

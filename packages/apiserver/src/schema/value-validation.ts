@@ -15,10 +15,11 @@ import {
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { combinationChecks } from './combination-checks.ts';
 import { CorrelatedObject } from './correlated-object.ts';
-import { ErrorCollector, joinedErrors } from './error-collector.ts';
+import { distinctErrors, ErrorCollector, joinedErrors } from './error-collector.ts';
 import { KeyedItems } from './keyed-items.ts';
 import { numberChecks } from './number-checks.ts';
 import { compilePattern } from './pattern.ts';
+import { sortedValue } from './sorted-value.ts';
 import { isKnownFormat, isOfFormat } from './string-formats.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
@@ -28,9 +29,10 @@ import type { ValueValidator } from './value-validator.ts';
  * for a pattern that is not an RE2 expression.
  */
 export function compileValidator(schema: JsonSchema): ValueValidator {
+  const combinations = combinationChecks(schema, compileValidator);
   const checks = [
     typeCheck(schema),
-    ...combinationChecks(schema, compileValidator),
+    ...combinations,
     ...stringChecks(schema),
     ...numberChecks(schema),
     ...arrayChecks(schema),
@@ -43,6 +45,7 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
     if (value === null && schema.nullable === true) return nullChecks.flatMap((check) => [...check(value, path, old)]);
     let errors: readonly FieldError[] = [];
     for (const check of checks) errors = joinedErrors(errors, check(value, path, old));
+    if (combinations.length > 0) errors = distinctErrors(errors);
     // The schema may have become stricter since the value was written, so unchanged values pass. Source: KEP 4008, CRD
     // validation ratcheting.
     const isForgiven = errors.length > 0 && old !== undefined && new CorrelatedObject(value, old, schema).isUnchanged;
@@ -86,12 +89,20 @@ function typeCheck(schema: JsonSchema): ValueValidator {
   return (value, path) => {
     const name = typeName(value);
     const isAllowed =
-      allowed.length === 0 || allowed.includes(name) || (name === 'integer' && allowed.includes('number'));
+      allowed.length === 0
+        ? !isOtherFormat(value, name, format)
+        : allowed.includes(name) || (name === 'integer' && allowed.includes('number'));
     if (!isAllowed)
       return isLeftToFormat(name, { allowed, format }) ? [] : [wrongType(path, name, { allowed, format })];
     if (typeof value !== 'string' || isOfFormat(value, format)) return [];
     return [typeInvalidField(path, value, `${inBody(path)} must be of type ${format}: ${JSON.stringify(value)}`)];
   };
+}
+
+/** A format without a type refuses other values than texts and lists. */
+function isOtherFormat(value: unknown, name: string, format: string): boolean {
+  if (value === null || name === 'string' || name === 'array') return false;
+  return (isKnownFormat(format) || numberFormats.has(format)) && goFormat(name) !== format;
 }
 
 const numberFormats: ReadonlySet<string> = new Set(['int32', 'int64', 'float', 'double']);
@@ -171,7 +182,7 @@ function enumCheck(schema: JsonSchema): readonly ValueValidator[] {
   // Go converts a value to the type of the enum's before it compares them: 1.5 is 1.
   const isAllowed = (value: unknown): boolean =>
     allowed.has(JSON.stringify(value)) || (typeof value === 'number' && allowed.has(String(Math.trunc(value))));
-  return [(value, path) => (isAllowed(value) ? [] : [notSupportedField(path, value, shown)])];
+  return [(value, path) => (isAllowed(value) ? [] : [notSupportedField(path, sortedValue(value), shown)])];
 }
 
 function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
@@ -229,7 +240,7 @@ function addDuplicates(
     const count = (seen.get(text) ?? 0) + 1;
     seen.set(text, count);
     // Each duplicated value is reported once, at its second place.
-    if (count === 2) found.add(duplicateField(fieldIndex(at.path, index), identity));
+    if (count === 2) found.add(duplicateField(fieldIndex(at.path, index), sortedValue(identity)));
   });
 }
 

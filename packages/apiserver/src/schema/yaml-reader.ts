@@ -2,7 +2,7 @@
 // json-reader.ts reads JSON. Bodies of clients come through yaml-body.ts, long ones through yaml-thread.ts.
 
 import { ExactNumber } from '@kapstan/api';
-import { maxJsonDepth, setOwn } from '@kapstan/api/internal';
+import { goQuote, maxJsonDepth, setOwn } from '@kapstan/api/internal';
 import {
   type Alias,
   type Document,
@@ -253,8 +253,7 @@ class NodeReader {
     for (const { key, value } of map.items) {
       if (isMergeKey(key)) continue;
       const name = this.#keyName(key, value);
-      if (own.has(name))
-        this.duplicates.push(`line ${this.#lineOf(key)}: key ${JSON.stringify(name)} already set in map`);
+      if (own.has(name)) this.duplicates.push(`line ${this.#lineOf(key)}: key ${goQuote(name)} already set in map`);
       own.add(name);
       members.set(name, this.read(value));
     }

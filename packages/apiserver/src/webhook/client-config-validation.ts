@@ -2,6 +2,7 @@
 // these rules. Source: apiserver util/webhook/validation.go.
 import { X509Certificate } from 'node:crypto';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 import type { Field } from '../registry/meta/field.ts';
 import { parseGoUrl } from '../registry/meta/go-url.ts';
 
@@ -28,8 +29,7 @@ const form = 'desired format: https://host[/path]';
 
 function validateUrl(at: Field, text: string): void {
   const url = parseGoUrl(text);
-  if (typeof url === 'string')
-    return at.required(`url must be a valid URL: parse ${JSON.stringify(text)}: ${url}; ${form}`);
+  if (typeof url === 'string') return at.required(`url must be a valid URL: parse ${goQuote(text)}: ${url}; ${form}`);
   if (url.scheme !== 'https') at.invalid(url.scheme, `'https' is the only allowed URL scheme; ${form}`);
   if (url.host === '') at.invalid(url.host, `host must be specified; ${form}`);
   if (url.user !== undefined) at.invalid(url.user, 'user information is not permitted in the URL');

@@ -10,6 +10,7 @@ import {
 } from '@kapstan/api/internal';
 import { kindRegistry, typeMeta } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
+import { jsonKind } from '../../schema/go/go-types.ts';
 import { decodeText, readJsonText } from '../../schema/json-reader.ts';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
@@ -25,6 +26,7 @@ export interface ExpectedReview {
 
 const text: SchemaNode = { type: 'string' };
 const integer: SchemaNode = { type: 'integer', format: 'int32' };
+const uid: SchemaNode = { type: 'string', goType: 'types.UID' };
 const texts: SchemaNode = { type: 'object', additionalProperties: text };
 
 function struct(goType: string, members: Readonly<Record<string, SchemaNode>>): SchemaNode {
@@ -46,7 +48,7 @@ const status: SchemaNode = struct('v1.Status', {
     name: text,
     group: text,
     kind: text,
-    uid: text,
+    uid,
     causes: {
       type: 'array',
       items: struct('v1.StatusCause', { reason: text, message: text, field: text }),
@@ -59,7 +61,7 @@ const reviewSchemas: Readonly<Record<ReviewVersion, SchemaNode>> = { v1: schemaO
 
 function schemaOf(version: ReviewVersion): SchemaNode {
   const response = struct(`${version}.AdmissionResponse`, {
-    uid: text,
+    uid,
     allowed: { type: 'boolean' },
     status,
     patch: { type: 'string', format: 'byte' },
@@ -92,7 +94,8 @@ function* decodeReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<R
     new WebhookCallError(expected.webhook, { why: `failed to call webhook: ${why}`, code: 503, cause });
   try {
     const { value, repeats } = yield* readJsonText(decodeText(body));
-    const said = isJsonObject(value) ? value : {};
+    if (value !== null && !isJsonObject(value)) throw failed(noKind(jsonKind(value)));
+    const said = value ?? {};
     const wrong = kindFault(said, expected.version);
     if (wrong !== undefined) throw failed(wrong);
     const options = {
@@ -112,8 +115,13 @@ function* decodeReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<R
 /** Returns Kubernetes' text of the error. Kubernetes reads a body that does not begin with "{" as YAML, where plain text is a string. */
 function syntaxFault(body: Uint8Array, { message }: JsonSyntaxError): string {
   const isObject = decodeText(body).trimStart().startsWith('{');
-  const why = isObject ? message : `json: cannot unmarshal string into Go value of type ${typeMeta}`;
-  return `couldn't get version/kind; json parse error: ${why}`;
+  return isObject ? `${unreadKind}${message}` : noKind('string');
+}
+
+const unreadKind = "couldn't get version/kind; json parse error: ";
+
+function noKind(found: string): string {
+  return `${unreadKind}json: cannot unmarshal ${found} into Go value of type ${typeMeta}`;
 }
 
 /** Returns the fault of the kind that an answer names. An answer without a kind is accepted as the expected one. */

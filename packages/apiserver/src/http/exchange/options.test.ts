@@ -236,9 +236,9 @@ describe('the option to delete what cannot be read', () => {
 });
 
 describe('WarningRecorder', () => {
-  it('sends equal texts once and quotes them', () => {
+  it('sends equal texts once, quotes them and leaves out those with control characters', () => {
     const warnings = new WarningRecorder();
-    for (const text of ['unknown field "a"', 'unknown field "a"', 'b\\c\nd', '']) warnings.add(text);
+    for (const text of ['unknown field "a"', 'unknown field "a"', 'b\\c d', '', 'e\nf', 'g\th']) warnings.add(text);
     expect(warnings.headers()).toEqual(['299 - "unknown field \\"a\\""', '299 - "b\\\\c d"']);
   });
 

@@ -3,12 +3,12 @@
 const maxTotalCharacters = 4096;
 const maxItemCharacters = 256;
 
-/** Counts equal texts once. When the texts are too long together, each is cut and the last are dropped. */
+/** Counts equal texts once, and leaves out texts with control characters. When the texts are too long together, each is cut and the last are dropped. */
 export class WarningRecorder {
   #texts: Set<string> | undefined;
 
   add(text: string): void {
-    if (text === '') return;
+    if (text === '' || /\p{Cc}/u.test(text)) return;
     this.#texts ??= new Set();
     this.#texts.add(text);
   }
@@ -31,8 +31,8 @@ export class WarningRecorder {
   }
 }
 
-/** Control characters become spaces; UTF-8 is sent unchanged. Source: apimachinery net.NewWarningHeader. */
+/** UTF-8 is sent unchanged. Source: apimachinery net.NewWarningHeader. */
 function warningHeader(text: string): string {
-  const quoted = text.replace(/\p{Cc}/gu, ' ').replace(/["\\]/g, '\\$&');
+  const quoted = text.replace(/["\\]/g, '\\$&');
   return Buffer.from(`299 - "${quoted}"`, 'utf8').toString('latin1');
 }

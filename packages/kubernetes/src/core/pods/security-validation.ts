@@ -137,12 +137,14 @@ export function validateSecurityContext(
 }
 
 function validateNoEscalation(at: Field, context: DeepReadonly<SecurityContext>): void {
-  const shown = internalForm('core.SecurityContext', context);
-  if (context.privileged === true)
-    at.invalid(shown, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true');
+  const refuse = (what: string): void =>
+    at.invalid(
+      internalForm('core.SecurityContext', context),
+      `cannot set \`allowPrivilegeEscalation\` to false and ${what}`,
+    );
+  if (context.privileged === true) refuse('`privileged` to true');
   for (const capability of context.capabilities?.add ?? []) {
-    if (capability === 'CAP_SYS_ADMIN')
-      at.invalid(shown, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN');
+    if (capability === 'CAP_SYS_ADMIN') refuse('`capabilities.Add` CAP_SYS_ADMIN');
   }
 }
 

@@ -194,8 +194,13 @@ export function notSupportedField(field: string, badValue: unknown, valid: reado
 export const tooLongField = (field: string, maxLength: number): FieldError => ({
   type: 'FieldValueTooLong',
   field,
-  detail: maxLength === 1 ? 'may not be more than 1 byte' : `may not be more than ${maxLength} bytes`,
+  detail: tooLongText(maxLength),
 });
+
+function tooLongText(maxLength: number): string {
+  if (maxLength < 0) return 'value is too long';
+  return maxLength === 1 ? 'may not be more than 1 byte' : `may not be more than ${maxLength} bytes`;
+}
 
 /** Source: field.TooMany. */
 export const tooManyField = (field: string, actual: number, max: number): FieldError => ({

@@ -6,6 +6,7 @@ import { type FieldError, formatFieldError, formatFieldErrors } from '@kapstan/a
 import { isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import {
+  compilePattern,
   compileValidator,
   embeddedFault,
   type JsonSchema,
@@ -131,8 +132,20 @@ function withoutWords(value: unknown, level: 'schema' | 'names'): unknown {
   const kept: Record<string, unknown> = {};
   for (const [word, child] of Object.entries(value)) {
     if (level === 'schema' && unlooked.has(word)) continue;
+    // An invalid pattern has its own error.
+    if (level === 'schema' && word === 'pattern' && !isValidPattern(child)) continue;
     if (level === 'schema' && valueWords.has(word)) setOwn(kept, word, child);
     else setOwn(kept, word, withoutWords(child, level === 'schema' && word === 'properties' ? 'names' : 'schema'));
   }
   return kept;
+}
+
+function isValidPattern(pattern: unknown): boolean {
+  try {
+    compilePattern(String(pattern));
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }

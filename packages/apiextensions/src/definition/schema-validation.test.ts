@@ -19,6 +19,12 @@ function errorsOf(property: JSONSchemaProps, required: string[] = []): string[] 
 }
 
 describe('the schema of a scalar', () => {
+  it('with a wrong pattern has one fault, whatever its default', () => {
+    expect(errorsOf({ type: 'string', pattern: '[', default: 'x' })).toEqual([
+      "….pattern: must be a valid regular expression, but isn't: error parsing regexp: missing closing ]: `[`",
+    ]);
+  });
+
   it.each<[string, JSONSchemaProps]>([
     ['only a type', { type: 'string' }],
     ['a text', { type: 'integer', format: 'int32', description: 'd', title: 't', example: 1 }],

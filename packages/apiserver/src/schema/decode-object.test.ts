@@ -412,6 +412,11 @@ describe('YAML', () => {
     expect(decode(text, 'ConfigMap', yaml).error?.status).toMatchObject({ code: 400, message });
   });
 
+  it('reads a number that no double can hold as text', () => {
+    const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: 1e400}\n';
+    expect(decode(text, 'ConfigMap', yaml).object).toMatchObject({ data: { a: '1e400' } });
+  });
+
   it('names repeated keys by their lines', () => {
     const text = 'data:\n  a: "1"\n  a: "2"\nmetadata:\n  name: x\n';
     expect(decode(text, 'ConfigMap', yaml)).toEqual({
@@ -490,6 +495,13 @@ describe('a custom resource', () => {
       'unknown field "spec.zzz"',
     ]);
     expect(outcome.object?.spec).toEqual({ nested: {} });
+  });
+
+  it('refuses a number that no double can hold, which would be stored as null', () => {
+    const body = '{"apiVersion":"example.com/v1","kind":"Item","metadata":{"name":"e"},"spec":{"any":{"x":[1e400]}}}';
+    expect(custom(body).error?.message).toBe(
+      'Item in version "v1" cannot be handled as a Item: json: cannot unmarshal number 1e400 into Go value of type float64',
+    );
   });
 
   it('keeps what the schema says to preserve', () => {

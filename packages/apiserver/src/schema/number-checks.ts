@@ -7,14 +7,12 @@ import type { ValueValidator } from './value-validator.ts';
 const integerRanges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
   ['int32', [-2_147_483_648n, 2_147_483_647n]],
   ['int64', [-9_223_372_036_854_775_808n, 9_223_372_036_854_775_807n]],
-  ['uint32', [0n, 4_294_967_295n]],
-  ['uint64', [0n, 18_446_744_073_709_551_615n]],
 ]);
 
 const maxIntegerLength = 400;
 
 /** `shown`: the value as received, for errors. */
-type NumberCheck = (value: number, path: string, shown: unknown) => readonly FieldError[];
+type NumberCheck = (value: number, path: string, shown: number | ExactNumber) => readonly FieldError[];
 
 type RangeCheck = (value: number | ExactNumber, path: string, what: string) => readonly FieldError[];
 
@@ -68,8 +66,9 @@ interface Limit {
   readonly bound: number;
   /** Name of the limit in an error. */
   readonly what: string;
-  /** Returns the fault of a value; `bound` is the limit in the value's type. */
-  fault(value: number, bound: number, path: string): string | undefined;
+  /** Returns false where the value violates the limit. Both are bigint, or both are number. */
+  holds(value: number | bigint, bound: number | bigint): boolean;
+  readonly words: string;
 }
 
 function limitsOf(schema: JsonSchema): readonly Limit[] {
@@ -86,56 +85,70 @@ function limitCheck(limit: Limit, isInRange: RangeCheck): NumberCheck {
   return (value, path, shown) => {
     const ofLimit = isInRange(limit.bound, path, limit.what);
     const isWhole = ofLimit.length === 0 && isGoInteger(value, shown);
-    const bound = isWhole ? Math.trunc(limit.bound) : limit.bound;
+    const bound = isWhole ? BigInt(Math.trunc(limit.bound)) : limit.bound;
     if (limit.what === 'MultipleOf' && bound <= 0) {
-      const text = `factor MultipleOf declared for ${path} must be positive: ${bound}`;
-      return [...ofLimit, invalidField(path, bound, text)];
+      const shownBound = Number(bound);
+      const text = `factor MultipleOf declared for ${path} must be positive: ${shownBound}`;
+      return [...ofLimit, invalidField(path, shownBound, text)];
     }
-    const fault = limit.fault(value, bound, path);
-    return fault === undefined ? ofLimit : [...ofLimit, invalidField(path, shown, fault)];
+    const exact = isWhole ? BigInt(shown instanceof ExactNumber ? shown.text : shown) : value;
+    if (limit.holds(exact, bound)) return ofLimit;
+    return [...ofLimit, invalidField(path, shown, `${path} in body should be ${limit.words} ${bound}`)];
   };
 }
 
 /** True for a number that Go reads as int64. */
-function isGoInteger(value: number, shown: unknown): boolean {
-  if (shown instanceof ExactNumber && !/^-?\d+$/.test(shown.text)) return false;
-  return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
+function isGoInteger(value: number, shown: number | ExactNumber): boolean {
+  if (!(shown instanceof ExactNumber)) return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
+  const isShort = /^-?\d{1,19}$/.test(shown.text);
+  return isShort && BigInt.asIntN(64, BigInt(shown.text)) === BigInt(shown.text);
 }
 
 function multipleOfLimit(multipleOf: number): Limit {
   return {
     bound: multipleOf,
     what: 'MultipleOf',
-    fault: (value, factor, path) =>
-      isMultiple(value, factor) ? undefined : `${path} in body should be a multiple of ${factor}`,
+    words: 'a multiple of',
+    holds: (value, factor) =>
+      typeof value === 'bigint' && typeof factor === 'bigint'
+        ? value % factor === 0n
+        : isWholeQuotient(Number(value), Number(factor)),
   };
 }
 
-function isMultiple(value: number, factor: number): boolean {
-  if (Number.isInteger(value) && Number.isInteger(factor)) return value % factor === 0;
-  const quotient = value / factor;
-  // Go takes no quotient beyond 2^53 for a whole one. Source: swag.IsFloat64AJSONInteger.
-  if (Math.abs(quotient) > Number.MAX_SAFE_INTEGER) return false;
-  // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not 3 in doubles.
-  return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient));
+/** Source: go-openapi validate.MultipleOf. */
+function isWholeQuotient(value: number, factor: number): boolean {
+  return isWholeInGo(factor < 1 ? (1 / factor) * value : value / factor);
+}
+
+const epsilon = 1e-9;
+
+/**
+ * Allows for the error of one division: 0.3 is a multiple of 0.1. It compares with the integer part, so 19.99 is no multiple of 0.01, whose
+ * quotient is a little below 1999. Source: swag.IsFloat64AJSONInteger.
+ */
+function isWholeInGo(quotient: number): boolean {
+  if (!(Math.abs(quotient) <= Number.MAX_SAFE_INTEGER)) return false;
+  if (Number.isInteger(quotient)) return true;
+  if (quotient < 0) return false;
+  const whole = Math.trunc(quotient);
+  return whole > 0 && (quotient - whole) / (quotient + whole) < epsilon;
 }
 
 function maximumLimit(maximum: number, isExclusive: boolean): Limit {
-  const words = isExclusive ? 'less than' : 'less than or equal to';
   return {
     bound: maximum,
     what: 'Maximum boundary',
-    fault: (value, bound, path) =>
-      value < bound || (!isExclusive && value === bound) ? undefined : `${path} in body should be ${words} ${bound}`,
+    words: isExclusive ? 'less than' : 'less than or equal to',
+    holds: (value, bound) => value < bound || (!isExclusive && value === bound),
   };
 }
 
 function minimumLimit(minimum: number, isExclusive: boolean): Limit {
-  const words = isExclusive ? 'greater than' : 'greater than or equal to';
   return {
     bound: minimum,
     what: 'Minimum boundary',
-    fault: (value, bound, path) =>
-      value > bound || (!isExclusive && value === bound) ? undefined : `${path} in body should be ${words} ${bound}`,
+    words: isExclusive ? 'greater than' : 'greater than or equal to',
+    holds: (value, bound) => value > bound || (!isExclusive && value === bound),
   };
 }

@@ -280,7 +280,7 @@ class TypedDecoder {
       case 'integer':
         return this.#integer(value, node);
       case 'number':
-        return isNumber(value) ? plainNumber(value) : this.#wrongType(value, node);
+        return isNumber(value) ? finiteNumber(value) : this.#wrongType(value, node);
       case 'array':
         return Array.isArray(value) ? this.#any(value) : this.#wrongType(value, node);
       default:
@@ -336,7 +336,7 @@ class TypedDecoder {
         return read;
       });
     }
-    if (!isJsonObject(value)) return isNumber(value) ? plainNumber(value) : value;
+    if (!isJsonObject(value)) return isNumber(value) ? finiteNumber(value) : value;
     const result: Record<string, unknown> = {};
     for (const [name, member] of this.#membersOf(value)) {
       this.#path.push(this.#path.length === 0 ? name : `.${name}`);
@@ -392,4 +392,10 @@ function takesAnything(node: SchemaNode): boolean {
     node.items === undefined &&
     (node.type === undefined || node.type === 'object')
   );
+}
+
+/** JSON has numbers that no double can hold. Stored as doubles they would become null. */
+function finiteNumber(value: number | ExactNumber): number | ExactNumber {
+  if (Number.isFinite(Number(value))) return plainNumber(value);
+  throw new DecodeError(`json: cannot unmarshal number ${value} into Go value of type float64`);
 }

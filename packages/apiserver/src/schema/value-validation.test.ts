@@ -181,6 +181,18 @@ describe('compileValidator', () => {
       { a: 1 },
       'FieldValueInvalid <nil>: Invalid value: "": "spec.x" must not validate the schema (not)',
     ],
+    [
+      'what a division makes a little less than whole',
+      { type: 'number', multipleOf: 0.01 },
+      19.99,
+      'FieldValueInvalid spec.x: Invalid value: 19.99: spec.x in body should be a multiple of 0.01',
+    ],
+    [
+      'an int64 one above its maximum',
+      { type: 'integer', maximum: 9_007_199_254_740_992 },
+      new ExactNumber('9007199254740993'),
+      'FieldValueInvalid spec.x: Invalid value: 9007199254740993: spec.x in body should be less than or equal to 9007199254740992',
+    ],
   ];
   for (const [name, schema, value, ...errors] of refused) {
     it(`refuses ${name}`, () => expect(check(schema, value)).toEqual(errors));
@@ -191,6 +203,9 @@ describe('compileValidator', () => {
     ['an integer for a number', { type: 'number' }, 3],
     ['both forms of int-or-string', { 'x-kubernetes-int-or-string': true }, 'http'],
     ['0.3 as a multiple of 0.1', { type: 'number', multipleOf: 0.1 }, 0.3],
+    ['what a division makes a little more than whole', { type: 'number', multipleOf: 0.01 }, 0.07],
+    ['an exact multiple', { type: 'integer', multipleOf: 3 }, new ExactNumber('9223372036854775806')],
+    ['a number below 0 of an unsigned format', { type: 'integer', format: 'uint32' }, -1],
     ['characters beyond the basic plane as one each', { type: 'string', maxLength: 2 }, '😀😀'],
     ['an int64 that doubles cannot hold', { type: 'integer', format: 'int64' }, new ExactNumber('9007199254740993')],
     ['items that differ beyond the keys of other items', { type: 'array', 'x-kubernetes-list-type': 'set' }, [1, 2]],

@@ -122,7 +122,9 @@ function isLeftToFormat(name: string, { allowed, format }: ExpectedType): boolea
 /** Reports a value by its format, if there is one, unless it is text, a list or null. Source: typeValidator.Validate. */
 function wrongType(path: string, name: string, { allowed, format }: ExpectedType): FieldError {
   const isByFormat =
-    (isKnownFormat(format) || numberFormats.has(format)) && !['string', 'array', 'null'].includes(name);
+    allowed.length < 2 &&
+    (isKnownFormat(format) || numberFormats.has(format)) &&
+    !['string', 'array', 'null'].includes(name);
   const [expected, found] = isByFormat ? [format, goFormat(name)] : [allowed.join(','), name];
   return typeInvalidField(path, found, `${inBody(path)} must be of type ${expected}: ${JSON.stringify(found)}`);
 }

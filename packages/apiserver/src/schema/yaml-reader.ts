@@ -305,6 +305,8 @@ function scalarValue(scalar: Scalar): unknown {
   if (tag === binaryTag && typeof value === 'string') return decodeBinary(value);
   if (typeof value === 'bigint') return exactNumber(value.toString());
   if (typeof value !== 'number') return value === undefined ? null : value;
+  // Go reads a number that no double can hold as text.
+  if (!Number.isFinite(value) && /^[-+]?\.?\d/.test(source ?? '')) return source;
   if (!Number.isFinite(value)) {
     const shown = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
     throw new YamlSyntaxError(`json: unsupported value: ${shown}`);

@@ -16,7 +16,7 @@ export function compilePattern(pattern: string): (text: string) => boolean {
   if (test !== undefined) return test;
   const compiled = compile(pattern);
   if (known.size >= maxKnown) known.clear();
-  const next = (text: string): boolean => compiled.matcher(text).find();
+  const next = (text: string): boolean => compiled.test(text);
   known.set(pattern, next);
   return next;
 }

@@ -25,7 +25,7 @@ function compile(pattern: string): RE2JS | CelFailure {
 }
 
 export function matchesPattern(pattern: RE2JS, text: string): boolean {
-  return pattern.matcher(text).find();
+  return pattern.test(text);
 }
 
 /** Returns the first match, or the empty text. */

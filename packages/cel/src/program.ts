@@ -42,6 +42,12 @@ export type Evaluation =
   | { readonly value: unknown; readonly error?: undefined; readonly cost: number }
   | { readonly value?: undefined; readonly error: string; readonly cost: number };
 
+/** Options of {@link Program.evaluateInSlices}. */
+export interface SlicedOptions extends EvaluateOptions {
+  /** Cost up to which a first try runs in one go, because that is faster than in slices. 0 = no first try. Default 50,000. */
+  readonly firstTryCost?: number;
+}
+
 /** A compiled expression. */
 export class Program {
   readonly #code: Code;
@@ -61,11 +67,11 @@ export class Program {
    */
   *evaluateInSlices(
     activation: Activation = {},
-    { budget = perCallLimit }: EvaluateOptions = {},
+    { budget = perCallLimit, firstTryCost = giveUpCost }: SlicedOptions = {},
   ): SlicedWork<Evaluation> {
     const source = sourceOf(activation);
-    if (this.#code.slices === undefined || budget <= giveUpCost) return this.evaluate(activation, { budget });
-    const attempt = new Frame(source, budget, giveUpCost);
+    if (this.#code.slices === undefined || budget <= firstTryCost) return this.evaluate(activation, { budget });
+    const attempt = new Frame(source, budget, firstTryCost);
     try {
       return finish(attempt, (frame) => this.#code.run(frame));
     } catch (error) {

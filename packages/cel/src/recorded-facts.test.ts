@@ -28,6 +28,7 @@ describe.each(topics)('recorded expressions: %s', (topic) => {
     'gives what is recorded: %s %s',
     (_, __, want) => {
       const got = answer(want);
+      expect(answer(want, 'slices')).toEqual(got);
       if (want.compileError !== undefined) return expect(got.compileError).toBe(want.compileError);
       expect(got.type).toBe(want.type);
       expect(got.estimate).toEqual(want.estimate);

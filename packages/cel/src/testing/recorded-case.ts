@@ -1,5 +1,6 @@
 // RecordedCase: an expression with the results of the real libraries (fixtures/expressions), run by this package.
 import { readFileSync } from 'node:fs';
+import { runWhole } from '@kapstan/api/internal';
 import {
   CelCidr,
   CelCompileError,
@@ -51,11 +52,14 @@ export interface RecordedAnswer {
 }
 
 /** Returns this package's answer to a question, in the form of the facts. */
-export function answer({ id = '', expr, vars: given = {} }: RecordedQuestion): RecordedAnswer {
+export function answer(
+  { id = '', expr, vars: given = {} }: RecordedQuestion,
+  form: 'whole' | 'slices' = 'whole',
+): RecordedAnswer {
   const vars = exactVariables(id, given);
   const variables = Object.fromEntries(Object.entries(vars).map(([name, { type }]) => [name, type]));
   try {
-    return answerCompiled(compile(expr, { declarations: { variables }, sizes: sizesOf(vars) }), vars);
+    return answerCompiled(compile(expr, { declarations: { variables }, sizes: sizesOf(vars) }), vars, form);
   } catch (error) {
     if (error instanceof CelCompileError) return { compileError: error.message };
     throw error;
@@ -64,7 +68,7 @@ export function answer({ id = '', expr, vars: given = {} }: RecordedQuestion): R
 
 type Variables = Readonly<Record<string, RecordedVariable>>;
 
-function answerCompiled(compiled: CompiledExpression, vars: Variables): RecordedAnswer {
+function answerCompiled(compiled: CompiledExpression, vars: Variables, form: 'whole' | 'slices'): RecordedAnswer {
   const { min, max } = compiled.cost;
   const known = { type: compiled.type.toString(), estimate: { min: String(min), max: String(max) } };
   const activation: Record<string, unknown> = {};
@@ -72,7 +76,10 @@ function answerCompiled(compiled: CompiledExpression, vars: Variables): Recorded
     if (variable.value !== undefined || variable.repeat !== undefined) activation[name] = givenValue(variable);
   }
   try {
-    const { value, error, cost } = compiled.evaluate(activation);
+    const { value, error, cost } =
+      form === 'whole'
+        ? compiled.evaluate(activation)
+        : runWhole(compiled.program.evaluateInSlices(activation, { firstTryCost: 0 }));
     const spent = { cost: String(BigInt(cost)) };
     return error === undefined ? { ...known, result: shownValue(value), ...spent } : { ...known, error, ...spent };
   } catch (error) {

@@ -17,7 +17,7 @@ const stepsToCompile = 512;
 const noSchema: JsonSchema = {};
 
 /**
- * Counts only up to the limits, which make a turn of about 10 ms: most objects have a few hundred values. A small object
+ * Counts only up to the limits, which make a turn of about 10 ms: most objects have a few hundred values. A small one
  * may take long too, where its schema has thousands of alternatives, long enums or large patterns.
  */
 export class ValidationMeasure {

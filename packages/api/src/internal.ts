@@ -8,6 +8,7 @@ export {
   fieldErrorBody,
   fieldErrorCause,
   maxToldErrors,
+  notSupportedFieldOf,
   omittedErrors,
   type ToldErrors,
   tellFieldErrors,

@@ -136,13 +136,18 @@ export function missingLines(missing: readonly MissingRight[], kinds: ReadonlyMa
       ...(only === undefined || only.namespace === '' ? [] : [`namespace: ${quoted(only.namespace)}`]),
     ];
     const last = options.length === 0 ? '' : `, { ${options.join(', ')} }`;
-    const hints = [
-      ...(verbs.includes('patch') && subresource === '' ? [`.owns(${kind}) if it comes from ctx.apply`] : []),
-      ...(only === undefined ? [] : ['leave out names that vary']),
-    ];
-    const hint = hints.length === 0 ? '' : `; ${hints.join('; ')}`;
+    const hint = hintOf({ kind, verbs, subresource, only });
     return `.needs(${kind}, [${verbs.map(quoted).join(', ')}]${last}) // refused ${where.join(', ')}${hint}`;
   });
+}
+
+type HintParts = Pick<MissingRight, 'verbs' | 'subresource' | 'only'> & { readonly kind: string };
+
+/** Says where another declaration may be the right one. */
+function hintOf({ kind, verbs, subresource, only }: HintParts): string {
+  const isApply = verbs.includes('patch') && subresource === '';
+  const apply = isApply ? `; .owns(${kind}) if it comes from ctx.apply` : '';
+  return only === undefined ? apply : `${apply}; leave out names that vary`;
 }
 
 const quoted = (text: string): string => `'${JSON.stringify(text).slice(1, -1).replaceAll("'", "\\'")}'`;

@@ -186,9 +186,20 @@ export const notFoundField = (field: string, badValue: unknown): FieldError => (
  * field.NotSupported.
  */
 export function notSupportedField(field: string, badValue: unknown, valid: readonly string[]): FieldError {
-  const detail = valid.length === 0 ? '' : `supported values: ${valid.map(goQuote).join(', ')}`;
-  return { type: 'FieldValueNotSupported', field, badValue, detail };
+  return { type: 'FieldValueNotSupported', field, badValue, detail: supportedValues(valid) };
 }
+
+/** Does what {@link notSupportedField} does, for many values: the text of the supported values is made once, when it is first needed. */
+export function notSupportedFieldOf(valid: () => readonly string[]): (field: string, badValue: unknown) => FieldError {
+  let detail: string | undefined;
+  return (field, badValue) => {
+    detail ??= supportedValues(valid());
+    return { type: 'FieldValueNotSupported', field, badValue, detail };
+  };
+}
+
+const supportedValues = (valid: readonly string[]): string =>
+  valid.length === 0 ? '' : `supported values: ${valid.map(goQuote).join(', ')}`;
 
 /** Lengths are in bytes. Source: field.TooLong. */
 export const tooLongField = (field: string, maxLength: number): FieldError => ({

@@ -11,6 +11,7 @@ import { setCondition } from './definition-conditions.ts';
 import { addStoredVersion, setDefinitionDefaults } from './definition-defaults.ts';
 import { validateDefinition, validateDefinitionStatus } from './definition-validation.ts';
 import { formatWarnings } from './format-warnings.ts';
+import { hasLargePatterns } from './large-patterns.ts';
 import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts';
 
 /** Finalizer of a definition that is being deleted. It is removed when all objects of the definition are gone. */
@@ -53,7 +54,7 @@ export function definitionResource({
     validateCreateInSlices: (object) => validateInSlices(object, undefined),
     validateUpdateInSlices: (next, old) => validateInSlices(next, old),
   };
-  return { ...definition, strategy, origin };
+  return { ...definition, strategy, origin, isSlowToValidate: hasLargePatterns };
 }
 
 /** Expressions of rules are compiled one at a time, because a definition may have thousands. */

@@ -21,6 +21,9 @@ export function compilePattern(pattern: string): (text: string) => boolean {
   return next;
 }
 
+/** True when {@link compilePattern} returns at once. */
+export const isCompiledPattern = (pattern: string): boolean => known.has(pattern);
+
 function compile(pattern: string): RE2JS {
   try {
     return RE2JS.compile(pattern);

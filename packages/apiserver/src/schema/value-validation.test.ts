@@ -241,6 +241,17 @@ describe('compileValidator', () => {
     ]);
   });
 
+  it('makes the text of an enum only for an error, once for all of them', () => {
+    let written = 0;
+    const listed = { toJSON: () => ++written };
+    const validate = compileValidator({ type: 'array', items: { enum: [listed] } });
+    validate([{ ...listed }], '');
+    expect(written).toBe(0);
+    const errors = validate([1, 2, 3], '');
+    expect(new Set(errors.map(({ detail }) => detail))).toEqual(new Set(['supported values: "1"']));
+    expect(written).toBe(1);
+  });
+
   it('throws SyntaxError for what is no pattern', () => {
     expect(() => compileValidator({ type: 'string', pattern: '(' })).toThrow(SyntaxError);
   });

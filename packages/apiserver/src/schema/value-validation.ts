@@ -6,13 +6,12 @@ import {
   type FieldError,
   fieldIndex,
   invalidField,
-  notSupportedField,
   requiredField,
   tooLongField,
   tooManyField,
   typeInvalidField,
 } from '@kapstan/api/errors';
-import { getOwn, isJsonObject } from '@kapstan/api/internal';
+import { getOwn, isJsonObject, notSupportedFieldOf } from '@kapstan/api/internal';
 import { combinationChecks } from './combination-checks.ts';
 import { CorrelatedObject } from './correlated-object.ts';
 import { distinctErrors, ErrorCollector, joinedErrors } from './error-collector.ts';
@@ -30,19 +29,19 @@ import type { ValueValidator } from './value-validator.ts';
  */
 export function compileValidator(schema: JsonSchema): ValueValidator {
   const combinations = combinationChecks(schema, compileValidator);
+  const enums = enumCheck(schema);
   const checks = [
     typeCheck(schema),
     ...combinations,
     ...stringChecks(schema),
     ...numberChecks(schema),
     ...arrayChecks(schema),
-    ...enumCheck(schema),
+    ...enums,
     ...objectChecks(schema),
   ];
-  const nullChecks = enumCheck(schema);
   return (value, path, old) => {
     // Even where null is allowed, an enum has to list it.
-    if (value === null && schema.nullable === true) return nullChecks.flatMap((check) => [...check(value, path, old)]);
+    if (value === null && schema.nullable === true) return enums.flatMap((check) => [...check(value, path, old)]);
     let errors: readonly FieldError[] = [];
     for (const check of checks) errors = joinedErrors(errors, check(value, path, old));
     if (combinations.length > 0) errors = distinctErrors(errors);
@@ -178,13 +177,21 @@ function isSecondOfPair(text: string, at: number): boolean {
 }
 
 function enumCheck(schema: JsonSchema): readonly ValueValidator[] {
-  if (!Array.isArray(schema.enum)) return [];
-  const allowed = new Set(schema.enum.map((value) => JSON.stringify(value)));
-  const shown = schema.enum.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
-  // Go converts a value to the type of the enum's before it compares them: 1.5 is 1.
-  const isAllowed = (value: unknown): boolean =>
-    allowed.has(JSON.stringify(value)) || (typeof value === 'number' && allowed.has(String(Math.trunc(value))));
-  return [(value, path) => (isAllowed(value) ? [] : [notSupportedField(path, sortedValue(value), shown)])];
+  const { enum: values } = schema;
+  if (!Array.isArray(values)) return [];
+  let allowed: ReadonlySet<string> | undefined;
+  const notSupported = notSupportedFieldOf(() =>
+    values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))),
+  );
+  return [
+    (value, path) => {
+      allowed ??= new Set(values.map(canonical));
+      // Go converts a value to the type of the enum's before it compares them: 1.5 is 1.
+      const isAllowed =
+        allowed.has(canonical(value)) || (typeof value === 'number' && allowed.has(String(Math.trunc(value))));
+      return isAllowed ? [] : [notSupported(path, sortedValue(value))];
+    },
+  ];
 }
 
 function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {

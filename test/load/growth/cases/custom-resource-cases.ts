@@ -15,6 +15,12 @@ const spec: Record<string, object> = {
   bounded: { type: 'array', items: { type: 'string', maxLength: 3, minLength: 2, pattern: '^[a-z]+$' } },
   numbers: { type: 'array', items: { type: 'number', minimum: 5, exclusiveMaximum: true, maximum: 9, multipleOf: 2 } },
   enums: { type: 'array', items: { type: 'string', enum: ['a', 'b', 'c'] } },
+  longEnums: {
+    type: 'array',
+    items: { enum: times(5000, (a) => ({ a })), 'x-kubernetes-preserve-unknown-fields': true },
+  },
+  branches: { type: 'array', items: { type: 'object', oneOf: times(1000, (at) => ({ required: [`k${at}`] })) } },
+  largePattern: { type: 'string', pattern: '((a{0,30}){0,30})$' },
   formats: { type: 'array', items: { type: 'string', format: 'date-time' } },
   anyOf: { type: 'array', items: { type: 'string', anyOf: [{ pattern: '^a' }, { maxLength: 1 }, { enum: ['x'] }] } },
   oneOf: { type: 'array', items: { type: 'string', oneOf: [{ pattern: '^a' }, { pattern: 'b$' }] } },
@@ -105,6 +111,8 @@ const custom = (name: string, full: number, of: (n: number) => object): GrowthCa
   made: [`${customResources}/growth`],
 });
 
+const patterned: GrowthKind = { kind: 'Patterned', plural: 'patterneds', versions: ['v1'] };
+
 const words = (n: number) => times(n, (i) => `v${i}`);
 
 export const customResourceCases: readonly GrowthCase[] = [
@@ -116,6 +124,9 @@ export const customResourceCases: readonly GrowthCase[] = [
   custom('bounded texts', 200_000, (n) => ({ bounded: words(n) })),
   custom('numbers', 300_000, (n) => ({ numbers: times(n, (i) => i + 0.5) })),
   custom('enums', 300_000, (n) => ({ enums: times(n, () => 'z') })),
+  custom('values outside a long enum', 9000, (n) => ({ longEnums: times(n, () => ({ b: 1 })) })),
+  custom('many branches', 1000, (n) => ({ branches: times(n, () => ({})) })),
+  custom('large pattern', 60_000, (n) => ({ largePattern: 'ab'.repeat(n / 2) })),
   custom('formats', 100_000, (n) => ({ formats: times(n, () => 'no time') })),
   custom('anyOf', 200_000, (n) => ({ anyOf: words(n) })),
   custom('oneOf', 200_000, (n) => ({ oneOf: words(n) })),
@@ -136,5 +147,11 @@ export const customResourceCases: readonly GrowthCase[] = [
   custom('rule over all pairs of a list', 790, (n) => ({ ruledPairs: times(n, (i) => i) })),
   custom('rule on each value of a map', mostMembers, (n) => ({ ruledMap: members(n, (i) => i) })),
   custom('rule over a long text', 2_000_000, (n) => ({ ruledText: 'ab'.repeat(n / 2) })),
+  {
+    name: 'definition with a long pattern',
+    full: 500_000,
+    request: (n) => definitionOf(patterned, { text: { type: 'string', pattern: `(${'ab|'.repeat(n / 3)}c)$` } }),
+    made: [`${definitionPath}/${patterned.plural}.${group}`],
+  },
   custom('deep nesting', 900, (n) => ({ free: JSON.parse(`${'{"a":'.repeat(n)}1${'}'.repeat(n)}`) as object })),
 ];

@@ -226,6 +226,10 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * the request. A copy with another strategy must leave it out, because the thread has the original's.
    */
   readonly origin?: DefinitionOrigin | undefined;
+  /**
+   * True for an object whose validation takes longer than its size shows, so that it is validated by a thread too. Absent = there are none.
+   */
+  isSlowToValidate?(object: DeepReadonly<T>): boolean;
   /** Warning sent with every answer of a deprecated resource or version. */
   readonly deprecationWarning?: string | undefined;
   /** True = a delete answers with the deleted object instead of a Status. Default false. */

@@ -1,8 +1,9 @@
-// LargeValidation validates large objects elsewhere, so that other requests are served meanwhile. The port of the
-// flows; implemented by validation/large-object-validation.ts.
+// LargeValidation validates large objects, and small ones of costly schemas, elsewhere, so that other requests are
+// served meanwhile. The port of the flows; implemented by validation/large-object-validation.ts.
 
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
-import { type CallSignal, knownSize, type ToldErrors } from '@kapstan/api/internal';
+import type { CallSignal, ToldErrors } from '@kapstan/api/internal';
+import { ValidationMeasure } from '../../schema/validation-measure.ts';
 import type { DefinitionOrigin } from '../definition/definition-origin.ts';
 import type { ResourceDefinition, StrategySubresource } from '../definition/resource-definition.ts';
 import type { ValidationCall } from './validation-run.ts';
@@ -28,16 +29,8 @@ export interface LargeValidation {
   validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings>;
 }
 
-/** Maximum number of values in an object validated in one turn, which takes 10 ms at most. */
-const mostNodes = 10_000;
 /**
- * Maximum number of characters in an object with a structural schema validated in one turn: patterns read each of them,
- * some many times.
- */
-const mostCharacters = 64 * 1024;
-
-/**
- * Returns the call for an object too large for one turn. Undefined for all others, and for strategies of an embedding
+ * Returns the call for an object whose validation takes too long for one turn. Undefined for all others, and for strategies of an embedding
  * program, which a thread cannot make.
  */
 export function largeCallOf<T extends KubernetesObject>(
@@ -46,8 +39,12 @@ export function largeCallOf<T extends KubernetesObject>(
 ): LargeValidationCall | undefined {
   const { origin } = definition;
   if (origin === undefined || !isOwnStrategy(definition, strategy, subresource)) return undefined;
-  const measure = new Measure(definition.schema.goType === undefined);
-  if (measure.fits(object) && (old === undefined || !isLarge || measure.fits(old))) return undefined;
+  const { goType, raw = {} } = definition.schema;
+  const measure = new ValidationMeasure();
+  const fits = (value: unknown): boolean =>
+    goType === undefined ? measure.fits(value, raw) : measure.fitsWithoutSchema(value);
+  const isQuick = fits(object) && (old === undefined || !isLarge || fits(old));
+  if (isQuick && definition.isSlowToValidate?.(object) !== true) return undefined;
   return { origin, subresource, namespace: context.namespace, object, old };
 }
 
@@ -61,30 +58,4 @@ function isOwnStrategy<T extends KubernetesObject>(
     (candidate as StrategySubresource<T>).type === 'strategy' &&
     (candidate as StrategySubresource<T>).name === subresource;
   return subresources.find(isIt)?.strategy === strategy;
-}
-
-/** Counts values and characters only up to the limits: most objects have a few hundred values. */
-class Measure {
-  #nodes = mostNodes;
-  #characters = mostCharacters;
-  readonly #countsCharacters: boolean;
-
-  constructor(countsCharacters: boolean) {
-    this.#countsCharacters = countsCharacters;
-  }
-
-  fits(value: unknown): boolean {
-    this.#nodes -= 1;
-    if (this.#nodes < 0) return false;
-    if (typeof value === 'string') {
-      if (this.#countsCharacters) this.#characters -= value.length;
-      return this.#characters >= 0;
-    }
-    if (typeof value !== 'object' || value === null) return true;
-    // for…in would first make a text of each index.
-    if (Array.isArray(value)) return value.length <= this.#nodes && value.every((item) => this.fits(item));
-    if (knownSize(value) > this.#nodes) return false;
-    for (const key in value) if (!this.fits((value as Record<string, unknown>)[key])) return false;
-    return true;
-  }
 }

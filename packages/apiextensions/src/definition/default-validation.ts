@@ -131,13 +131,16 @@ function withoutWords(value: unknown, level: 'schema' | 'names'): unknown {
   if (!isJsonObject(value)) return value;
   const kept: Record<string, unknown> = {};
   for (const [word, child] of Object.entries(value)) {
-    if (level === 'schema' && unlooked.has(word)) continue;
-    // An invalid pattern has its own error.
-    if (level === 'schema' && word === 'pattern' && !isValidPattern(child)) continue;
+    if (level === 'schema' && isUnlooked(word, child)) continue;
     if (level === 'schema' && valueWords.has(word)) setOwn(kept, word, child);
     else setOwn(kept, word, withoutWords(child, level === 'schema' && word === 'properties' ? 'names' : 'schema'));
   }
   return kept;
+}
+
+/** An invalid pattern has its own error. */
+function isUnlooked(word: string, value: unknown): boolean {
+  return unlooked.has(word) || (word === 'pattern' && !isValidPattern(value));
 }
 
 function isValidPattern(pattern: unknown): boolean {

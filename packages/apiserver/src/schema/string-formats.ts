@@ -1,43 +1,60 @@
 // The string formats that kube-apiserver checks in custom resources; others are ignored. Source: kube-openapi
-// validation/strfmt, default registry. The patterns are our own, and all are linear.
+// validation/strfmt, default registry, and its copy of govalidator. The patterns are our own, and all are linear.
 import { isIPv4, isIPv6 } from 'node:net';
+import { isRequestUri, parseGoDuration } from '@kapstan/cel';
+import { isMailAddress } from './mail-address.ts';
 
 const hex = '[0-9a-fA-F]';
 const uuid = (version: string, variant: string): RegExp =>
   new RegExp(`^${hex}{8}-?${hex}{4}-?${version}${hex}{3}-?${variant}${hex}{3}-?${hex}{12}$`);
+const anyUuid = uuid(hex, hex);
+const uuid3 = uuid('3', hex);
+const uuid4 = uuid('4', '[89abAB]');
+const uuid5 = uuid('5', '[89abAB]');
+const objectId = new RegExp(`^${hex}{24}$`);
+const hexColor = new RegExp(`^#?(?:${hex}{3}|${hex}{6})$`);
+const colorPart = '[\\t\\n\\f\\r ]*(?:0|[1-9]\\d?|1\\d\\d|2[0-4]\\d|25[0-5])[\\t\\n\\f\\r ]*';
+const rgbColor = new RegExp(`^rgb\\(${colorPart},${colorPart},${colorPart}\\)$`);
 const letter = '[a-zA-Z0-9\\p{S}\\p{L}]';
 const label = `${letter}(?:(?:[a-zA-Z0-9\\-\\p{S}\\p{L}]{0,61}${letter})?)`;
 const hostname = new RegExp(`^(?:${letter}(?:-?${letter}{0,62})?|(?:${label}\\.)+[a-zA-Z\\p{L}]{2,63})$`, 'u');
-const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+// Matches the time of day in a date-time. Any character may stand before the fraction.
+const timeOfDay = /^(\d{2}):(\d{2}):(\d{2})(?:[^\n]\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/u;
 const shortName = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
-const goDuration = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 // Matches numbers with a unit anywhere. It starts only at the first digit; otherwise a long number would be read once
 // per digit.
-const amounts = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
+const amounts = /(?<!\d)(\d+)[\t\n\f\r ]*([A-Za-zµ]+)/g;
 const amountUnit = /^(?:ns|us|µs|ms|s|m|hr?|d|wk?|(?:nano|micro|milli|sec|min|hour|day|week).*)$/i;
 // Matches at least one byte. Source: govalidator.IsBase64.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
+const macOf = (size: number): string =>
+  `${hex}{2}(?::${hex}{2}){${size - 1}}|${hex}{2}(?:-${hex}{2}){${size - 1}}|` +
+  `${hex}{4}(?:\\.${hex}{4}){${size / 2 - 1}}|${hex}{${size * 2}}`;
+const mac = new RegExp(`^(?:${[6, 8, 20].map(macOf).join('|')})$`);
+// Matches the numbers of Visa, Mastercard, Discover, American Express, Diners Club and JCB, some newer ones excepted.
+const creditCard =
+  /^(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})$/;
 
 const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
-  ['bsonobjectid', (text) => new RegExp(`^${hex}{24}$`).test(text)],
-  ['uri', isUri],
-  ['email', isEmail],
+  ['bsonobjectid', (text) => objectId.test(text)],
+  ['uri', isRequestUri],
+  ['email', isMailAddress],
   ['hostname', isHostname],
-  ['ipv4', (text) => isSloppyIPv4(text) || (text.includes('.') && isPlainIPv6(text))],
-  ['ipv6', isPlainIPv6],
+  ['ipv4', isIpv4],
+  ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
   ['cidr', isCidr],
-  ['mac', isMac],
-  ['uuid', (text) => uuid(hex, hex).test(text)],
-  ['uuid3', (text) => uuid('3', hex).test(text)],
-  ['uuid4', (text) => uuid('4', '[89abAB]').test(text)],
-  ['uuid5', (text) => uuid('5', '[89abAB]').test(text)],
+  ['mac', (text) => mac.test(text)],
+  ['uuid', (text) => anyUuid.test(text)],
+  ['uuid3', (text) => uuid3.test(text)],
+  ['uuid4', (text) => uuid4.test(text)],
+  ['uuid5', (text) => uuid5.test(text)],
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
   ['isbn10', isIsbn10],
   ['isbn13', isIsbn13],
   ['creditcard', isCreditCard],
-  ['ssn', (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text)],
-  ['hexcolor', (text) => new RegExp(`^#?(?:${hex}{3}|${hex}{6})$`).test(text)],
-  ['rgbcolor', isRgbColor],
+  ['ssn', (text) => /^\d{3}[- ]\d{2}[- ]\d{4}$/.test(text)],
+  ['hexcolor', (text) => hexColor.test(text)],
+  ['rgbcolor', (text) => rgbColor.test(text)],
   ['byte', (text) => base64.test(text)],
   ['password', () => true],
   ['date', isDate],
@@ -46,15 +63,6 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['k8sshortname', (text) => text.length <= 63 && shortName.test(text)],
   ['k8slongname', (text) => text.length <= 253 && text.split('.').every((segment) => shortName.test(segment))],
 ]);
-
-/** Numbers may have leading zeros, as in old Go. Source: netutils.ParseIPSloppy. */
-function isSloppyIPv4(text: string): boolean {
-  return isIPv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'));
-}
-
-function isPlainIPv6(text: string): boolean {
-  return isIPv6(text) && !text.includes('%');
-}
 
 /** True when the text has the format, or the format is not checked. "date-time" and "datetime" are the same. */
 export function isOfFormat(text: string, format: string): boolean {
@@ -69,43 +77,47 @@ function normalized(format: string): string {
   return format.includes('-') ? format.replaceAll('-', '') : format;
 }
 
-/** Accepts a name before the address, as mail headers have it. */
-function isEmail(text: string): boolean {
-  const address = /^[^<>]*<([^<>]*)>$/.exec(text)?.[1] ?? text;
-  return address.length <= 254 && /^[^\s@<>]+@[^\s@<>]+$/.test(address);
-}
-
-/** The last label has letters only, and signs count as letters. Source: strfmt.IsHostname. */
+/** The last label has letters only, and signs count as letters. Lengths are of UTF-8. Source: strfmt.IsHostname. */
 function isHostname(text: string): boolean {
-  return text.length <= 255 && hostname.test(text) && text.split('.').every((part) => part.length <= 63);
+  if (text.length > 255 || !hostname.test(text)) return false;
+  return Buffer.byteLength(text) <= 255 && text.split('.').every((part) => Buffer.byteLength(part) <= 63);
 }
 
-/** Source: net.ParseMAC, for addresses of 6, 8 and 20 bytes. */
-function isMac(text: string): boolean {
-  const digits = text.replace(/[:.-]/g, '');
-  if (![12, 16, 40].includes(digits.length) || !/^[0-9a-fA-F]+$/.test(digits)) return false;
-  if (digits === text) return digits.length !== 40;
-  const [separator = ''] = /[:.-]/.exec(text) ?? [];
-  const size = separator === '.' ? 4 : 2;
-  return text.split(separator).every((group) => group.length === size && /^[0-9a-fA-F]+$/.test(group));
+/** Numbers may have leading zeros, as in old Go. Source: netutils.ParseIPSloppy. */
+function withoutLeadingZeros(address: string): string {
+  return address.replace(/(^|[.:])0+(?=[0-9a-fA-F])/g, '$1');
 }
 
-function isUri(text: string): boolean {
-  return URL.canParse(text) || /^\/[^\s]*$/.test(text);
+/** Accepts an IPv6 address that ends in the dotted form, too. */
+function isIpv4(text: string): boolean {
+  const address = withoutLeadingZeros(text);
+  return isIPv4(address) || (isIPv6(address) && address.includes('.') && !address.includes('%'));
 }
 
+/** Source: netutils.ParseCIDRSloppy. */
 function isCidr(text: string): boolean {
-  const [address = '', bits = '', ...rest] = text.split('/');
-  if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;
-  return (isIPv4(address) && Number(bits) <= 32) || (isIPv6(address) && Number(bits) <= 128);
+  const slash = text.indexOf('/');
+  const bits = text.slice(slash + 1);
+  if (slash < 0 || !/^\d+$/.test(bits)) return false;
+  const address = withoutLeadingZeros(text.slice(0, slash));
+  return (isIPv4(address) && Number(bits) <= 32) || (isIPv6(address) && !address.includes('%') && Number(bits) <= 128);
 }
 
 /** Accepts Go's durations and any text that contains an amount of time. Source: strfmt.ParseDuration. */
 function isDuration(text: string): boolean {
-  if (goDuration.test(text)) return true;
-  const found = [...text.matchAll(amounts)];
-  if (found.some(([, amount]) => Number(amount) >= 2 ** 63)) return false;
-  return found.some(([, , unit = '']) => amountUnit.test(unit));
+  if (parseGoDuration(text) !== undefined) return true;
+  let hasTime = false;
+  for (const [, amount = '', unit = ''] of text.matchAll(amounts)) {
+    if (!isInt64(amount)) return false;
+    hasTime ||= amountUnit.test(unit);
+  }
+  return hasTime;
+}
+
+/** True when the number without a sign fits into 64 bits. */
+function isInt64(digits: string): boolean {
+  const significant = digits.replace(/^0+/, '');
+  return significant.length < 19 || (significant.length === 19 && significant <= '9223372036854775807');
 }
 
 function isDate(text: string): boolean {
@@ -121,20 +133,20 @@ function daysOfMonth(year: number, month: number): number {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
+/** What follows a second T is not read. Source: strfmt.IsDateTime. */
 function isDateTime(text: string): boolean {
-  const match = dateTime.exec(text);
-  if (match === null) return false;
-  const [, date = '', hours, minutes, seconds] = match;
-  return isDate(date) && Number(hours) <= 23 && Number(minutes) <= 59 && Number(seconds) <= 59;
+  const [date = '', time = ''] = text.split(/[Tt]/, 2);
+  if (!isDate(date)) return false;
+  const [, hours = '24', minutes = '', seconds = ''] = timeOfDay.exec(time) ?? [];
+  return hours <= '23' && minutes <= '59' && seconds <= '59';
 }
 
-function isRgbColor(text: string): boolean {
-  const match = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/.exec(text);
-  return match?.slice(1).every((part) => Number(part) <= 255) === true;
+function withoutSpacesAndDashes(text: string): string {
+  return text.replace(/[\t\n\f\r -]+/g, '');
 }
 
 function isIsbn10(text: string): boolean {
-  const digits = text.replace(/[\s-]/g, '');
+  const digits = withoutSpacesAndDashes(text);
   if (!/^\d{9}[\dX]$/.test(digits)) return false;
   const sum = [...digits].reduce(
     (total, digit, index) => total + (digit === 'X' ? 10 : Number(digit)) * (10 - index),
@@ -144,14 +156,15 @@ function isIsbn10(text: string): boolean {
 }
 
 function isIsbn13(text: string): boolean {
-  const digits = text.replace(/[\s-]/g, '');
+  const digits = withoutSpacesAndDashes(text);
   if (!/^\d{13}$/.test(digits)) return false;
   return [...digits].reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0) % 10 === 0;
 }
 
+/** Characters other than digits are not read. Source: govalidator.IsCreditCard. */
 function isCreditCard(text: string): boolean {
-  const digits = text.replace(/[\s-]/g, '');
-  if (!/^\d{13,19}$/.test(digits)) return false;
+  const digits = text.replace(/\D+/g, '');
+  if (!creditCard.test(digits)) return false;
   const sum = [...digits].reverse().reduce((total, digit, index) => {
     const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
     return total + (value > 9 ? value - 9 : value);

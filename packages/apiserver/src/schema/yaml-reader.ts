@@ -305,13 +305,15 @@ function scalarValue(scalar: Scalar): unknown {
   if (tag === binaryTag && typeof value === 'string') return decodeBinary(value);
   if (typeof value === 'bigint') return exactNumber(value.toString());
   if (typeof value !== 'number') return value === undefined ? null : value;
-  // Go reads a number that no double can hold as text.
-  if (!Number.isFinite(value) && /^[-+]?\.?\d/.test(source ?? '')) return source;
-  if (!Number.isFinite(value)) {
-    const shown = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
-    throw new YamlSyntaxError(`json: unsupported value: ${shown}`);
-  }
+  if (!Number.isFinite(value)) return notFinite(value, source ?? '');
   return Number.isSafeInteger(value) || source === undefined ? value : exactNumber(source.replaceAll('_', ''));
+}
+
+/** Go reads a number that no double can hold as text. Throws for infinity and NaN, which JSON does not have. */
+function notFinite(value: number, source: string): string {
+  if (/^[-+]?\.?\d/.test(source)) return source;
+  const shown = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+  throw new YamlSyntaxError(`json: unsupported value: ${shown}`);
 }
 
 /** Returns the text of the bytes as UTF-8, as Go does for JSON. */

@@ -2,6 +2,7 @@
 // texts.
 import { goQuote } from '@kapstan/api/internal';
 import { CelFailure } from '../values/failure.ts';
+import { IpError, isIpv4, parseIp } from './ip-address.ts';
 
 export interface GoUrl {
   readonly scheme: string;
@@ -39,18 +40,30 @@ const emptyUrl: GoUrl = {
 /** Parses a URL that must be absolute or a path, as url() requires. The fragment is cut off afterwards. */
 export function parseRequestUri(text: string): GoUrl | CelFailure {
   return tryParse(text, () => {
-    parse(text, true);
+    split(text, true);
     const [rest, fragment] = cut(text, '#');
-    const url = parse(rest, false);
-    if (fragment === undefined) return url;
-    const plain = decodePart(fragment, 'fragment');
-    return { ...url, fragment: plain, rawFragment: fragment === encodePart(plain, 'fragment') ? '' : fragment };
+    const { url, escaped } = split(rest, false);
+    const path = decodePart(escaped, 'path');
+    const rawPath = escaped === encodePart(path, 'path') ? '' : escaped;
+    return withFragment({ ...url, path, rawPath }, fragment);
   });
+}
+
+function withFragment(url: GoUrl, fragment: string | undefined): GoUrl {
+  if (fragment === undefined) return url;
+  const plain = decodePart(fragment, 'fragment');
+  return { ...url, fragment: plain, rawFragment: fragment === encodePart(plain, 'fragment') ? '' : fragment };
 }
 
 /** True when url() would accept the text. */
 export function isRequestUri(text: string): boolean {
-  return !(tryParse(text, () => parse(text, true)) instanceof CelFailure);
+  try {
+    split(text, true);
+    return true;
+  } catch (error) {
+    if (!(error instanceof UrlError)) throw error;
+    return false;
+  }
 }
 
 function tryParse(text: string, read: () => GoUrl): GoUrl | CelFailure {
@@ -67,16 +80,23 @@ function cut(text: string, mark: string): [before: string, after: string | undef
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-function parse(rawUrl: string, viaRequest: boolean): GoUrl {
+interface SplitUrl {
+  readonly url: GoUrl;
+  /** The path as written. */
+  readonly escaped: string;
+}
+
+/** Splits and checks a URL. Decoding its path would cost more than all of that. */
+function split(rawUrl: string, viaRequest: boolean): SplitUrl {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
   if (/[\x00-\x1f\x7f]/.test(rawUrl)) throw new UrlError('net/url: invalid control character in URL');
   if (rawUrl === '' && viaRequest) throw new UrlError('empty url');
-  if (rawUrl === '*') return { ...emptyUrl, path: '*' };
+  if (rawUrl === '*') return { url: emptyUrl, escaped: '*' };
   const [scheme, afterScheme] = readScheme(rawUrl);
   const { rest, rawQuery, forceQuery } = readQuery(afterScheme);
   const url = { ...emptyUrl, scheme: scheme.toLowerCase(), rawQuery, forceQuery };
   if (!rest.startsWith('/')) {
-    if (scheme !== '') return { ...url, opaque: rest };
+    if (scheme !== '') return { url: { ...url, opaque: rest }, escaped: '' };
     if (viaRequest) throw new UrlError('invalid URI for request');
     const [segment] = cut(rest, '/');
     if (segment.includes(':')) throw new UrlError('first path segment in URL cannot contain colon');
@@ -99,7 +119,7 @@ function readScheme(text: string): [scheme: string, rest: string] {
   return ['', text];
 }
 
-function withAuthority(url: GoUrl, parts: { rest: string; viaRequest: boolean; hasScheme: boolean }): GoUrl {
+function withAuthority(url: GoUrl, parts: { rest: string; viaRequest: boolean; hasScheme: boolean }): SplitUrl {
   let { rest } = parts;
   let result = url;
   const isAuthority = (parts.hasScheme || (!parts.viaRequest && !rest.startsWith('///'))) && rest.startsWith('//');
@@ -107,15 +127,15 @@ function withAuthority(url: GoUrl, parts: { rest: string; viaRequest: boolean; h
     const slash = rest.indexOf('/', 2);
     const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
     rest = slash < 0 ? '' : rest.slice(slash);
-    result = { ...result, ...readAuthority(authority) };
+    result = { ...result, ...readAuthority(authority, url.scheme) };
   } else if (parts.hasScheme && rest.startsWith('/')) result = { ...result, omitHost: true };
-  const path = decodePart(rest, 'path');
-  return { ...result, path, rawPath: rest === encodePart(path, 'path') ? '' : rest };
+  requireEscapes(rest, 'path');
+  return { url: result, escaped: rest };
 }
 
-function readAuthority(authority: string): Pick<GoUrl, 'user' | 'host'> {
+function readAuthority(authority: string, scheme: string): Pick<GoUrl, 'user' | 'host'> {
   const at = authority.lastIndexOf('@');
-  const host = readHost(authority.slice(at + 1));
+  const host = readHost(authority.slice(at + 1), scheme);
   if (at < 0) return { user: undefined, host };
   const user = authority.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlError('net/url: invalid userinfo');
@@ -125,9 +145,12 @@ function readAuthority(authority: string): Pick<GoUrl, 'user' | 'host'> {
   return { user, host };
 }
 
-function readHost(host: string): string {
-  if (host.startsWith('[')) return readBracketedHost(host);
-  const colon = host.lastIndexOf(':');
+/** A host of http has at most one colon; other schemes may list several hosts with ports. */
+function readHost(host: string, scheme: string): string {
+  const bracket = host.lastIndexOf('[');
+  if (bracket > 0) throw new UrlError('invalid IP-literal');
+  if (bracket === 0) return readBracketedHost(host);
+  const colon = scheme === 'http' || scheme === 'https' ? host.indexOf(':') : host.lastIndexOf(':');
   if (colon >= 0) requirePort(host.slice(colon));
   return decodePart(host, 'host');
 }
@@ -137,13 +160,24 @@ function readBracketedHost(host: string): string {
   if (end < 0) throw new UrlError("missing ']' in host");
   const port = host.slice(end + 1);
   requirePort(port);
-  const zone = host.slice(0, end).indexOf('%25');
-  if (zone < 0) return decodePart(host, 'host');
-  return (
-    decodePart(host.slice(0, zone), 'host') +
-    decodePart(host.slice(zone, end), 'zone') +
-    decodePart(host.slice(end), 'host')
-  );
+  const name = host.slice(1, end);
+  const zone = name.indexOf('%25');
+  const address =
+    zone < 0
+      ? decodePart(name, 'host')
+      : decodePart(name.slice(0, zone), 'host') + decodePart(name.slice(zone), 'zone');
+  requireIpv6(address);
+  return `[${address}]${port}`;
+}
+
+function requireIpv6(text: string): void {
+  try {
+    if (!isIpv4(parseIp(text))) return;
+  } catch (error) {
+    if (!(error instanceof IpError)) throw error;
+    throw new UrlError(`invalid host: ${error.message}`, { cause: error });
+  }
+  throw new UrlError('invalid IP-literal');
 }
 
 function requirePort(port: string): void {
@@ -156,19 +190,31 @@ type Part = 'path' | 'host' | 'zone' | 'user' | 'query' | 'fragment';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+const wrongEscape = /%(?![0-9a-fA-F]{2}).{0,2}/su;
+const wrongEscapeInHost = /%(?!25|[89a-fA-F][0-9a-fA-F]).{0,2}/su;
+
 /** Decodes %xx. Throws for a malformed escape, and for characters that a host cannot have. */
 function decodePart(text: string, part: Part): string {
-  for (const match of text.matchAll(/%.{0,2}/gsu)) {
-    const [whole] = match;
-    if (!/^%[0-9a-fA-F]{2}$/.test(whole)) throw new UrlError(`invalid URL escape ${goQuote(whole)}`);
-    if (part === 'host' && Number.parseInt(whole.slice(1, 2), 16) < 8 && whole !== '%25') {
-      throw new UrlError(`invalid URL escape ${goQuote(whole)}`);
-    }
-    if (part === 'zone' && !isZoneEscape(whole)) throw new UrlError(`invalid URL escape ${goQuote(whole)}`);
-  }
+  requireEscapes(text, part);
   if (part === 'host' || part === 'zone') requireHostCharacters(text);
   const spaced = part === 'query' ? text.replaceAll('+', ' ') : text;
   return spaced.includes('%') ? decodeEscapes(spaced) : spaced;
+}
+
+function requireEscapes(text: string, part: Part): void {
+  const wrong = part === 'zone' ? wrongEscapeInZone(text) : wrongEscapeIn(text, part);
+  if (wrong !== undefined) throw new UrlError(`invalid URL escape ${goQuote(wrong)}`);
+}
+
+function wrongEscapeIn(text: string, part: Part): string | undefined {
+  return (part === 'host' ? wrongEscapeInHost : wrongEscape).exec(text)?.[0];
+}
+
+function wrongEscapeInZone(text: string): string | undefined {
+  for (const [found] of text.matchAll(/%.{0,2}/gsu)) {
+    if (!/^%[0-9a-fA-F]{2}$/.test(found) || !isZoneEscape(found)) return found;
+  }
+  return undefined;
 }
 
 function isZoneEscape(text: string): boolean {
@@ -177,11 +223,11 @@ function isZoneEscape(text: string): boolean {
   return isUnescapedInHost(char) || char.charCodeAt(0) >= 0x80;
 }
 
+const wrongInHost = /[^%\u0080-\u{10ffff}A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/u;
+
 function requireHostCharacters(text: string): void {
-  for (const char of text) {
-    if (char === '%' || char.charCodeAt(0) >= 0x80 || isUnescapedInHost(char)) continue;
-    throw new UrlError(`invalid character ${goQuote(char)} in host name`);
-  }
+  const [char] = wrongInHost.exec(text) ?? [];
+  if (char !== undefined) throw new UrlError(`invalid character ${goQuote(char)} in host name`);
 }
 
 function isUnescapedInHost(char: string): boolean {
@@ -197,16 +243,17 @@ function decodeEscapes(text: string): string {
   return decoder.decode(Uint8Array.from(bytes));
 }
 
-const plainInPath = /^[A-Za-z0-9\-_.~$&+,/:;=@]$/;
-const plainInFragment = /^[A-Za-z0-9\-_.~$&+,/:;=?@!()*]$/;
+const escapedInPath = /[^A-Za-z0-9\-_.~$&+,/:;=@]+/gu;
+const escapedInFragment = /[^A-Za-z0-9\-_.~$&+,/:;=?@!()*]+/gu;
 
 function encodePart(text: string, part: 'path' | 'fragment'): string {
-  const plain = part === 'path' ? plainInPath : plainInFragment;
-  return Array.from(text, (char) => (plain.test(char) ? char : percentEncode(char))).join('');
+  return text.replace(part === 'path' ? escapedInPath : escapedInFragment, percentEncode);
 }
 
-function percentEncode(char: string): string {
-  return Array.from(encoder.encode(char), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+/** Encodes all characters that are not letters, digits or one of -_.~. Half a surrogate pair becomes U+FFFD. */
+function percentEncode(text: string): string {
+  const encoded = encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
+  return encoded.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /** Returns the path with escapes, unchanged if it was written in a valid form. */

@@ -64,7 +64,10 @@ function partNanos(match: RegExpExecArray | null): bigint | undefined {
   const [, whole = '', fraction = '', name = ''] = match;
   const unit = units.get(name);
   if (unit === undefined || whole + fraction === '') return undefined;
-  const nanos = BigInt(whole === '' ? '0' : whole) * unit + fractionNanos(fraction, unit);
+  const digits = whole.replace(/^0+/, '');
+  // A longer number is too large, and would be slow to read.
+  if (digits.length > 19) return undefined;
+  const nanos = BigInt(digits) * unit + fractionNanos(fraction, unit);
   return nanos > maxMagnitude ? undefined : nanos;
 }
 

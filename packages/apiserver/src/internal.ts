@@ -148,6 +148,7 @@ export {
 } from './schema/decode-object.ts';
 export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';
 export { StrictErrors } from './schema/field-validation.ts';
+export { isKnownFormat } from './schema/formats/string-formats.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
@@ -156,7 +157,6 @@ export { compilePattern } from './schema/pattern.ts';
 export { patternSize } from './schema/pattern-size.ts';
 export { pruneInSlices, pruneUnknownFields } from './schema/pruning.ts';
 export type { SchemaNode } from './schema/schema-node.ts';
-export { isKnownFormat } from './schema/string-formats.ts';
 export { type JsonSchema, structuralSchema } from './schema/structural-schema.ts';
 export { TypeRegistry } from './schema/type-registry.ts';
 export { DecodeError, decodeTyped, decodeTypedInSlices } from './schema/typed-decoder.ts';

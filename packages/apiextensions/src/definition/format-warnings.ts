@@ -1,4 +1,4 @@
-// Warns of schemas with formats that are not checked. The known ones are in schema/string-formats.ts. Source:
+// Warns of schemas with formats that are not checked. The known ones are in schema/formats/string-formats.ts. Source:
 // apiextensions-apiserver customresourcedefinition/strategy.go (getUnrecognizedFormatsInCRD).
 
 import type { DeepReadonly } from '@kapstan/api';

@@ -2,7 +2,7 @@
 // with the highest count are reported. Source: kube-openapi validate.Result.MatchCount.
 import { ExactNumber } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
-import { isKnownFormat } from './string-formats.ts';
+import { isKnownFormat } from './formats/string-formats.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 

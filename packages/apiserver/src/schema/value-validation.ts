@@ -15,11 +15,11 @@ import { getOwn, isJsonObject, notSupportedFieldOf } from '@kapstan/api/internal
 import { combinationChecks } from './combination-checks.ts';
 import { CorrelatedObject } from './correlated-object.ts';
 import { distinctErrors, ErrorCollector, joinedErrors } from './error-collector.ts';
+import { isKnownFormat, isOfFormat } from './formats/string-formats.ts';
 import { KeyedItems } from './keyed-items.ts';
 import { numberChecks } from './number-checks.ts';
 import { compilePattern } from './pattern.ts';
 import { sortedValue } from './sorted-value.ts';
-import { isKnownFormat, isOfFormat } from './string-formats.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 

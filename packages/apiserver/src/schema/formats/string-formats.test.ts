@@ -5,7 +5,7 @@ import { isKnownFormat, isOfFormat } from './string-formats.ts';
 // What kube-apiserver 1.36.3 answered to creates of a custom resource that has one property per format, all with the
 // same value: the formats that the value has. Every value is a password, which is therefore left out.
 const recorded = JSON.parse(
-  readFileSync(new URL('../../fixtures/string-formats.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../fixtures/string-formats.json', import.meta.url), 'utf8'),
 ) as readonly (readonly [value: string, formats: string])[];
 
 const formats = [...new Set(recorded.flatMap(([, accepted]) => accepted.split(' ')))].filter((name) => name !== '');

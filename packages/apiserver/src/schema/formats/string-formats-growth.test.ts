@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cpuGrowth } from '../testing/cpu-growth.ts';
+import { cpuGrowth } from '../../testing/cpu-growth.ts';
 import { isOfFormat } from './string-formats.ts';
 
 // Long values that take most time in a format, or would if something were read again and again.

@@ -394,7 +394,7 @@ function takesAnything(node: SchemaNode): boolean {
   );
 }
 
-/** JSON has numbers that no double can hold. Stored as doubles they would become null. */
+/** Throws for a number that no double can hold: it would be stored as null. */
 function finiteNumber(value: number | ExactNumber): number | ExactNumber {
   if (Number.isFinite(Number(value))) return plainNumber(value);
   throw new DecodeError(`json: cannot unmarshal number ${value} into Go value of type float64`);

@@ -98,7 +98,7 @@ function typeCheck(schema: JsonSchema): ValueValidator {
   };
 }
 
-/** A format without a type refuses other values than texts and lists. */
+/** A format without a type refuses all values but texts and lists. */
 function isOtherFormat(value: unknown, name: string, format: string): boolean {
   if (value === null || name === 'string' || name === 'array') return false;
   return (isKnownFormat(format) || numberFormats.has(format)) && goFormat(name) !== format;

@@ -83,7 +83,7 @@ function linesOf(value: unknown): string[] {
   return (JSON.stringify(value, undefined, 1) ?? 'null').replace(/[<>&]/g, escaped).split('\n');
 }
 
-/** Go's encoder writes these characters so. */
+/** Go's encoder escapes these characters. */
 const escaped = (character: string): string => `\\u00${character.charCodeAt(0).toString(16)}`;
 
 /** Returns what both texts begin and end with. */

@@ -121,7 +121,7 @@ function validateScopeSelector(at: Field, { scopeSelector, scopes, hard }: DeepR
     if (pair.every((scope) => named.includes(scope))) at.invalid(scopes ?? null, 'conflicting scopes');
 }
 
-/** Returns a selector as an error shows it, with Go's names. */
+/** Returns the form of a selector that error texts show, with Go's names. */
 function goSelector(selector: DeepReadonly<ScopeSelector> | undefined): unknown {
   const terms = selector?.matchExpressions?.map(({ scopeName, operator, values }) => ({
     ScopeName: scopeName,

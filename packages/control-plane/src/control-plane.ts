@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { type HealthCheck, parseTokenFile, type UserInfo } from '@kapstan/apiserver';
-import { readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
+import { type ObjectCreator, readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import {
   type AccessControlOptions,
@@ -16,7 +16,6 @@ import {
   tokenNames,
 } from './access-control.ts';
 import { openAudit } from './audit.ts';
-import { BootstrapRoles } from './bootstrap-roles.ts';
 import { ensurePki, type Pki } from './certificates/certificates.ts';
 import { checkAuthorities, checkKeyPair } from './certificates/key-pair.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
@@ -24,7 +23,9 @@ import { ensureServiceAccountKey } from './certificates/service-account-key.ts';
 import { Closers } from './closers.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
-import { createFirstObjects } from './first-objects.ts';
+import { BootstrapRoles } from './first-objects/bootstrap-roles.ts';
+import { firstObjectCreator } from './first-objects/first-object-creator.ts';
+import { createFirstObjects } from './first-objects/first-objects.ts';
 import { openFlowControl } from './flow-control-loop.ts';
 import { NodePortRepair } from './kubernetes-service/node-port-repair.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
@@ -102,11 +103,12 @@ async function start(
   signal?.throwIfAborted();
   const { client } = resources;
   const hooks = new PostStartHooks(options);
-  const addressRepair = await prepareObjects(options, { resources, hooks, clock, logger, closers });
-  const flows = openFlowControl(options, { resources, hooks, clock, logger });
+  const creator = await firstObjectCreator(options, resources);
+  const addressRepair = await prepareObjects(options, { resources, hooks, creator, clock, logger, closers });
+  const flows = openFlowControl(options, { resources, hooks, creator, clock, logger });
   closers.add('flow control', () => flows?.close());
   const following = flows?.start();
-  const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal, hooks });
+  const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal, hooks, creator });
   if (following !== undefined && resources.isReady()) await unlessAborted(following, signal);
   const loops = wantedLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
   closers.add('control loops', () => loops.close());
@@ -122,10 +124,10 @@ async function start(
 /** Loads roles and bindings into the authorizer before the first request, and adds the default ones. */
 async function startAuthorization(
   resources: Resources,
-  { closers, clock, logger, signal, hooks }: AuthorizationPorts,
+  { closers, clock, logger, signal, hooks, creator }: AuthorizationPorts,
 ): Promise<HealthCheck> {
   const { client, access } = resources;
-  const roles = new BootstrapRoles({ client, isReady: () => resources.isReady(), clock, logger });
+  const roles = new BootstrapRoles({ client, creator, isReady: () => resources.isReady(), clock, logger });
   closers.add('bootstrap roles', () => roles.close());
   await roles.start();
   const feed = policyFeed(access.policy, { client, clock, logger });
@@ -152,6 +154,7 @@ interface AuthorizationPorts {
   readonly logger: Logger;
   readonly signal: AbortSignal | undefined;
   readonly hooks: PostStartHooks;
+  readonly creator: ObjectCreator;
 }
 
 /** Creates the objects that every cluster has, and repairs the addresses of services. */
@@ -159,9 +162,9 @@ async function prepareObjects(
   options: ControlPlaneOptions,
   ports: Omit<AuthorizationPorts, 'signal'> & Pick<ServerParts, 'resources'>,
 ): Promise<ServiceAddressRepair> {
-  const { resources, hooks } = ports;
+  const { resources, hooks, creator } = ports;
   hooks.finish(...hooksOfResources);
-  await createFirstObjects(resources.client);
+  await createFirstObjects(resources.client, creator);
   hooks.finish('start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes');
   const repair = await serviceAddressRepair(options, ports);
   await startNodePortRepair(resources, ports);
@@ -169,9 +172,11 @@ async function prepareObjects(
   return repair;
 }
 
+type RepairPorts = Pick<AuthorizationPorts, 'closers' | 'clock' | 'logger'> & Pick<ServerParts, 'resources'>;
+
 async function serviceAddressRepair(
   { serviceClusterIpRange = defaultServiceRange }: ControlPlaneOptions,
-  { resources, clock, logger, closers }: Omit<AuthorizationPorts, 'signal' | 'hooks'> & Pick<ServerParts, 'resources'>,
+  { resources, clock, logger, closers }: RepairPorts,
 ): Promise<ServiceAddressRepair> {
   const { client } = resources;
   const repair = new ServiceAddressRepair({ client, ownRange: serviceNetwork(serviceClusterIpRange), clock, logger });
@@ -182,7 +187,7 @@ async function serviceAddressRepair(
 
 async function startNodePortRepair(
   { client, nodePorts }: Resources,
-  { clock, logger, closers }: Omit<AuthorizationPorts, 'signal' | 'hooks'>,
+  { clock, logger, closers }: Omit<RepairPorts, 'resources'>,
 ): Promise<void> {
   if (nodePorts === undefined) return;
   const repair = new NodePortRepair({ client, nodePorts, clock, logger });

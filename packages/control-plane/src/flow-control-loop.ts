@@ -13,6 +13,7 @@ import {
   FlowSchemaStatuses,
   flowControlFacts,
   mandatoryConfiguration,
+  type ObjectCreator,
 } from '@kapstan/kubernetes';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import { KindFeed } from './kind-feed.ts';
@@ -20,6 +21,8 @@ import type { ServerParts } from './serving.ts';
 
 export interface FlowControlLoopOptions extends Pick<FlowControlOptions, 'seats' | 'statsOf'> {
   readonly client: ResourceClient;
+  /** Creates the bootstrap configuration of a start. What is missing later is created by the client. */
+  readonly creator: ObjectCreator;
   /** Called when the stored configuration is in force. */
   readonly onFollowing: () => void;
   /** Called when the bootstrap configuration is stored. */
@@ -116,9 +119,9 @@ export class FlowControlLoop {
   }
 
   async #ensureOnce(): Promise<void> {
-    const { client, clock, logger, onEnsured } = this.#options;
+    const { client, creator, clock, logger, onEnsured } = this.#options;
     try {
-      await ensureFlowConfiguration(client, this.#objects);
+      await ensureFlowConfiguration(client, this.#objects, this.#isEnsured ? client : creator);
       if (!this.#isEnsured) onEnsured();
       this.#isEnsured = true;
     } catch (error) {
@@ -178,13 +181,17 @@ export class FlowControlLoop {
   }
 }
 
+interface FlowControlPorts extends Pick<ServerParts, 'resources' | 'hooks' | 'clock' | 'logger'> {
+  readonly creator: ObjectCreator;
+}
+
 /**
  * Returns undefined where the feature is off, and where there is no HTTP server whose requests could be limited. The caller starts and
  * closes the loop.
  */
 export function openFlowControl(
   options: ControlPlaneOptions,
-  { resources, hooks, clock, logger }: Pick<ServerParts, 'resources' | 'hooks' | 'clock' | 'logger'>,
+  { resources, hooks, creator, clock, logger }: FlowControlPorts,
 ): FlowControlLoop | undefined {
   const {
     hasPriorityAndFairness = true,
@@ -202,6 +209,7 @@ export function openFlowControl(
     seats: reads + writes,
     statsOf: (of) => resources.objectStats(of),
     client: resources.client,
+    creator,
     onFollowing: () => hooks.finish('priority-and-fairness-config-consumer', 'priority-and-fairness-filter'),
     onEnsured: () => hooks.finish('priority-and-fairness-config-producer'),
     clock,

@@ -66,6 +66,7 @@ export { FlowSchemaStatuses } from './flowcontrol/flow-schema-statuses.ts';
 export { nodeAuthorizer } from './node-authorizer/node-authorizer.ts';
 export { NodeGraph } from './node-authorizer/node-graph.ts';
 export { NodeGraphFeed, type NodeGraphKind } from './node-authorizer/node-graph-feed.ts';
+export { type ObjectCreator, PreparedObjects, type PreparedObjectsParts } from './prepared-objects.ts';
 export { formatUsage, isSameUsage } from './quota/amounts.ts';
 export { type CalculatedUsage, type CountedObjects, calculateUsage } from './quota/quota-calculation.ts';
 export type { QuotaEvaluator } from './quota/quota-evaluator.ts';

@@ -2,7 +2,7 @@
 // clients, and the day since which legacy tokens are tracked. It also keeps the initial namespaces. Started and ended by control-plane.ts.
 // Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
-import { keepFirstNamespaces } from '../first-objects.ts';
+import { keepFirstNamespaces } from '../first-objects/first-objects.ts';
 import { repeatEvery } from '../repeat-every.ts';
 import { keepClientAuthorities, type TrustedClients } from './client-authorities.ts';
 import { IdentityLease, removeExpiredIdentities } from './identity-lease.ts';

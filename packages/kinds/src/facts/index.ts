@@ -1,5 +1,6 @@
 // Facts of the Kubernetes 1.36 API as data, only for the server (lint). Read from ../../facts on first use, then kept.
 import { existsSync, readFileSync } from 'node:fs';
+import type { KubernetesObject } from '@kapstan/api';
 
 /** A definition of `schemas.json`: JSON schema words, `$ref` names another definition. */
 export type RawSchema = Readonly<Record<string, unknown>>;
@@ -143,6 +144,12 @@ export interface RbacPolicyFacts {
   readonly roleBindings: readonly unknown[];
 }
 
+/**
+ * The objects with which a new store begins, by kind: as Kapstan stores them, with empty texts for uids and times. Made by
+ * packages/control-plane/scripts/write-first-objects.mjs.
+ */
+export type FirstObjectFacts = Readonly<Record<string, readonly KubernetesObject[]>>;
+
 export const schemaFacts: () => SchemaFacts = lazily<SchemaFacts>('schemas');
 export const protobufFacts: () => ProtobufFacts = lazily<ProtobufFacts>('protobuf');
 export const discoveryFacts: () => DiscoveryFacts = lazily<DiscoveryFacts>('discovery');
@@ -153,6 +160,7 @@ export const goTypeFacts: () => GoTypeFacts = lazily<GoTypeFacts>('gotypes');
 export const internalTypeFacts: () => InternalTypeFacts = lazily<InternalTypeFacts>('internaltypes');
 export const behaviourFacts: () => BehaviourFacts = lazily<BehaviourFacts>('behaviour');
 export const rbacPolicyFacts: () => RbacPolicyFacts = lazily<RbacPolicyFacts>('rbacpolicy');
+export const firstObjectFacts: () => FirstObjectFacts = lazily<FirstObjectFacts>('firstobjects');
 
 /** Kubernetes' descriptions of a type and of its members. Members without a description are absent. */
 export interface TypeDescriptionFacts {

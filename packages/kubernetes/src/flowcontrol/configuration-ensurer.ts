@@ -13,6 +13,7 @@ import {
 } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import { FlowSchema, PriorityLevelConfiguration } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
+import type { ObjectCreator } from '../prepared-objects.ts';
 import {
   type BootstrapObject,
   mandatoryLevels,
@@ -28,6 +29,12 @@ const autoUpdate = 'apf.kubernetes.io/autoupdate-spec';
 /** 'mandatory': the spec is always this server's. 'suggested': it follows the server until somebody changes it. */
 type Strategy = 'mandatory' | 'suggested';
 
+/** The client, and what creates missing objects. */
+interface Writers {
+  readonly client: ResourceClient;
+  readonly creator: ObjectCreator;
+}
+
 interface SpecObject extends KubernetesObject {
   spec?: object;
 }
@@ -40,8 +47,16 @@ interface BootstrapKind<T extends SpecObject> {
   readonly isEqual: (wanted: object, present: DeepReadonly<T>) => boolean;
 }
 
-/** Tries every object before it rejects with the first failure. `objects` must be in step with the store. */
-export async function ensureFlowConfiguration(client: ResourceClient, objects: FlowControlObjects): Promise<void> {
+/**
+ * Tries every object before it rejects with the first failure. `objects` must be in step with the store. Missing objects are
+ * created by `creator`.
+ */
+export async function ensureFlowConfiguration(
+  client: ResourceClient,
+  objects: FlowControlObjects,
+  creator: ObjectCreator = client,
+): Promise<void> {
+  const writers = { client, creator };
   const levels: BootstrapKind<PriorityLevelConfiguration> = {
     resource: PriorityLevelConfiguration,
     known: (name) => objects.level(name),
@@ -55,33 +70,35 @@ export async function ensureFlowConfiguration(client: ResourceClient, objects: F
     isEqual: (wanted, { spec }) => jsonEqual(wanted, spec),
   };
   const results = await Promise.allSettled([
-    ...ensureAll(client, levels, { mandatory: mandatoryLevels, suggested: suggestedLevels }),
-    ...ensureAll(client, schemas, { mandatory: mandatorySchemas, suggested: suggestedSchemas }),
+    ...ensureAll(writers, levels, { mandatory: mandatoryLevels, suggested: suggestedLevels }),
+    ...ensureAll(writers, schemas, { mandatory: mandatorySchemas, suggested: suggestedSchemas }),
   ]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
 function ensureAll<T extends SpecObject>(
-  client: ResourceClient,
+  writers: Writers,
   kind: BootstrapKind<T>,
   wanted: Readonly<Record<Strategy, readonly BootstrapObject<object>[]>>,
 ): Promise<void>[] {
   const names = new Set([...wanted.mandatory, ...wanted.suggested].map(({ metadata: { name } }) => name));
   return [
-    ...wanted.suggested.map((object) => ensure(client, kind, { object, strategy: 'suggested' })),
-    ...wanted.mandatory.map((object) => ensure(client, kind, { object, strategy: 'mandatory' })),
-    ...[...kind.all].filter((object) => isAbandoned(object, names)).map((object) => remove(client, kind, object)),
+    ...wanted.suggested.map((object) => ensure(writers, kind, { object, strategy: 'suggested' })),
+    ...wanted.mandatory.map((object) => ensure(writers, kind, { object, strategy: 'mandatory' })),
+    ...[...kind.all]
+      .filter((object) => isAbandoned(object, names))
+      .map((object) => remove(writers.client, kind, object)),
   ];
 }
 
 async function ensure<T extends SpecObject>(
-  client: ResourceClient,
+  { client, creator }: Writers,
   kind: BootstrapKind<T>,
   { object, strategy }: { readonly object: BootstrapObject<object>; readonly strategy: Strategy },
 ): Promise<void> {
   const { resource, known, isEqual } = kind;
   const present = known(object.metadata.name);
-  if (present === undefined) return create(client, resource, object);
+  if (present === undefined) return create(creator, resource, object);
   const follows = strategy === 'mandatory' || followsServer(present);
   const isCurrent = !follows || isEqual(object.spec, present);
   if (isCurrent && flagOf(present) === follows) return;
@@ -96,7 +113,7 @@ async function ensure<T extends SpecObject>(
 }
 
 async function create<T extends SpecObject>(
-  client: ResourceClient,
+  creator: Writers['creator'],
   resource: Resource<T>,
   { metadata, spec }: BootstrapObject<object>,
 ): Promise<void> {
@@ -107,7 +124,7 @@ async function create<T extends SpecObject>(
     metadata: { ...metadata, annotations: { [autoUpdate]: 'true' } },
     spec: deepCopy(spec),
   } as unknown as T;
-  await client.create(resource, object, { fieldManager }).catch(unless(isAlreadyExists));
+  await creator.create(resource, object, { fieldManager }).catch(unless(isAlreadyExists));
 }
 
 async function remove<T extends SpecObject>(

@@ -12,10 +12,17 @@ import {
 } from '@kapstan/api';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { ObjectCreator } from '../prepared-objects.ts';
 import { reconciledBinding, reconciledRole } from './role-reconciliation.ts';
 
 /** Attempts per object, because others may write at the same time. */
 const maxAttempts = 4;
+
+/** The client, and what creates missing objects. */
+interface Writers {
+  readonly client: ResourceClient;
+  readonly creator: ObjectCreator;
+}
 
 /** Returns the object to write in place of the present one. */
 type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
@@ -23,45 +30,46 @@ type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
 /**
  * Creates missing objects and completes present ones. An object whose annotation
  * `rbac.authorization.kubernetes.io/autoupdate` is "false" is not changed. The namespaces of the roles must exist. It
- * tries every object before it rejects with the first failure.
+ * tries every object before it rejects with the first failure. Missing objects are created by `creator`.
  */
-export async function reconcileBootstrapPolicy(client: ResourceClient): Promise<void> {
+export async function reconcileBootstrapPolicy(client: ResourceClient, creator: ObjectCreator = client): Promise<void> {
+  const writers = { client, creator };
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = rbacPolicyFacts();
   await takeOverOldRoles(client);
   const results = await Promise.all([
-    bringAll(client, ClusterRole, { expected: clusterRoles, reconcile: reconciledRole }),
-    bringAll(client, Role, { expected: roles, reconcile: reconciledRole }),
-    bringAll(client, ClusterRoleBinding, { expected: clusterRoleBindings, reconcile: reconciledBinding }),
-    bringAll(client, RoleBinding, { expected: roleBindings, reconcile: reconciledBinding }),
+    bringAll(writers, ClusterRole, { expected: clusterRoles, reconcile: reconciledRole }),
+    bringAll(writers, Role, { expected: roles, reconcile: reconciledRole }),
+    bringAll(writers, ClusterRoleBinding, { expected: clusterRoleBindings, reconcile: reconciledBinding }),
+    bringAll(writers, RoleBinding, { expected: roleBindings, reconcile: reconciledBinding }),
   ]);
   for (const result of results.flat()) if (result.status === 'rejected') throw result.reason;
 }
 
 /** Returns one result per object. Present ones are listed once, because usually there is nothing to do at a start. */
 async function bringAll<T extends KubernetesObject>(
-  client: ResourceClient,
+  writers: Writers,
   kind: Resource<T>,
   { expected, reconcile }: { readonly expected: readonly unknown[]; readonly reconcile: Reconcile<T> },
 ): Promise<readonly PromiseSettledResult<void>[]> {
   const present = new Map<string, T>();
-  for await (const object of client.list(kind)) present.set(metaNamespaceKey(object), object as T);
+  for await (const object of writers.client.list(kind)) present.set(metaNamespaceKey(object), object as T);
   const bring = (object: T): Promise<void> =>
-    new BootstrapObject(client, kind, { expected: object, reconcile }).bring(present.get(metaNamespaceKey(object)));
+    new BootstrapObject(writers, kind, { expected: object, reconcile }).bring(present.get(metaNamespaceKey(object)));
   return Promise.allSettled((expected as readonly T[]).map(bring));
 }
 
 class BootstrapObject<T extends KubernetesObject> {
-  readonly #client: ResourceClient;
+  readonly #writers: Writers;
   readonly #kind: Resource<T>;
   readonly #expected: T;
   readonly #reconcile: Reconcile<T>;
 
   constructor(
-    client: ResourceClient,
+    writers: Writers,
     kind: Resource<T>,
     { expected, reconcile }: { readonly expected: T; readonly reconcile: Reconcile<T> },
   ) {
-    this.#client = client;
+    this.#writers = writers;
     this.#kind = kind;
     this.#expected = expected;
     this.#reconcile = reconcile;
@@ -77,21 +85,22 @@ class BootstrapObject<T extends KubernetesObject> {
         const isRaced = isAlreadyExists(error) || isConflict(error) || isNotFound(error);
         if (!isRaced || attempt >= maxAttempts) throw error;
       }
-      present = await presentOrNone(this.#client.get(this.#kind, targetOf(this.#expected)));
+      present = await presentOrNone(this.#writers.client.get(this.#kind, targetOf(this.#expected)));
     }
   }
 
   async #write(present: T | undefined): Promise<void> {
+    const { client, creator } = this.#writers;
     const next = present === undefined ? 'create' : this.#reconcile(present, this.#expected);
     if (next === undefined) return;
     if (next === 'recreate') {
       const uid = present?.metadata?.uid;
       const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-      await presentOrNone(this.#client.delete(this.#kind, targetOf(this.#expected), preconditions));
+      await presentOrNone(client.delete(this.#kind, targetOf(this.#expected), preconditions));
     }
     // The client keeps nothing of what it is given, so the shared facts need no copy.
-    if (next === 'create' || next === 'recreate') await this.#client.create(this.#kind, this.#expected);
-    else await this.#client.update(this.#kind, next);
+    if (next === 'create' || next === 'recreate') await creator.create(this.#kind, this.#expected);
+    else await client.update(this.#kind, next);
   }
 }
 

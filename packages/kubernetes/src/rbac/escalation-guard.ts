@@ -69,6 +69,12 @@ class GuardedStore implements Required<ResourceStore> {
     return this.#store.create(this.#guarded(context, ''), object);
   }
 
+  /** Not guarded, because the object is the server's own. */
+  createPrepared(prepared: DeepReadonly<UnstructuredObject>): Promise<Stored<UnstructuredObject>> {
+    if (this.#store.createPrepared === undefined) throw new TypeError('the store takes no prepared objects');
+    return this.#store.createPrepared(prepared);
+  }
+
   update(
     context: RequestContext,
     request: UpdateRequest<UnstructuredObject>,

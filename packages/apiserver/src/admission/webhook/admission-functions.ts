@@ -105,6 +105,11 @@ export class AdmissionFunctions {
     for (const each of functions) this.add(each);
   }
 
+  /** The number of functions at present. */
+  get size(): number {
+    return this.#functions.size;
+  }
+
   /**
    * Takes effect with the next request. The returned function removes it again. Throws TypeError for a function that
    * would never be called.

@@ -106,6 +106,12 @@ export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> 
    * admission.
    */
   create(context: RequestContext, object: T): Promise<Stored<T>>;
+  /**
+   * Stores an object of the server's own as an earlier {@link create} made it: without decoding, defaults, admission and
+   * validation. Adds only what each server makes anew: uid, creation time, times of managed fields and of conditions. The
+   * object's namespace is the request's. Absent = use {@link create}.
+   */
+  createPrepared?(prepared: DeepReadonly<T>): Promise<Stored<T>>;
   get(
     context: RequestContext,
     name: string,

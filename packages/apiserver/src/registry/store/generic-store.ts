@@ -42,6 +42,7 @@ import { DeleteFlow } from './delete-flow.ts';
 import { objectKeyOf } from './key-functions.ts';
 import type { LargeValidation } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
+import { createPrepared } from './prepared-create.ts';
 import { selectionKeys, selectionPredicate } from './selection.ts';
 import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
 import { UpdateFlow } from './update-flow.ts';
@@ -107,6 +108,10 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
 
   async create(context: RequestContext, object: T): Promise<Stored<T>> {
     return this.#decorator.of(await new CreateFlow(this.#parts, context, { object }).run());
+  }
+
+  async createPrepared(prepared: DeepReadonly<T>): Promise<Stored<T>> {
+    return this.#decorator.of(await createPrepared(this.#parts, prepared));
   }
 
   async get(

@@ -2,7 +2,7 @@ import { type ResourceClient, silentLogger } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { BootstrapRoles } from './bootstrap-roles.ts';
+import { BootstrapRoles, type BootstrapRolesPorts } from './bootstrap-roles.ts';
 
 /** Returns a client that fails until `isReadable` is set, and then accepts everything. */
 function clientOf(store: { isReadable: boolean; calls: number }): ResourceClient {
@@ -19,11 +19,15 @@ function clientOf(store: { isReadable: boolean; calls: number }): ResourceClient
   return { get: answer, create: answer, update: answer, list } as unknown as ResourceClient;
 }
 
+function rolesWith(client: ResourceClient, ports: Pick<BootstrapRolesPorts, 'isReady' | 'clock'>): BootstrapRoles {
+  return new BootstrapRoles({ client, creator: client, ...ports, logger: silentLogger });
+}
+
 function rolesOf(isReadable: boolean) {
   const store = { isReadable, calls: 0 };
   const clock = new VirtualClock();
   const isReady = (): boolean => store.isReadable;
-  return { store, clock, roles: new BootstrapRoles({ client: clientOf(store), isReady, clock, logger: silentLogger }) };
+  return { store, clock, roles: rolesWith(clientOf(store), { isReady, clock }) };
 }
 
 describe('the default roles', () => {
@@ -61,7 +65,7 @@ describe('the default roles', () => {
 
   it('stop a start that fails on a store that can be read', async () => {
     const { store, clock } = rolesOf(false);
-    const roles = new BootstrapRoles({ client: clientOf(store), isReady: () => true, clock, logger: silentLogger });
+    const roles = rolesWith(clientOf(store), { isReady: () => true, clock });
     await expect(roles.start()).rejects.toThrow('no key');
   });
 });

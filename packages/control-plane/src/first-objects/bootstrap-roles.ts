@@ -2,10 +2,11 @@
 // until it can. Between control-plane.ts and /readyz. Source: pkg/registry/rbac/rest/storage_rbac.go (PostStartHook).
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { HealthCheck } from '@kapstan/apiserver';
-import { reconcileBootstrapPolicy } from '@kapstan/kubernetes';
+import { type ObjectCreator, reconcileBootstrapPolicy } from '@kapstan/kubernetes';
 
 export interface BootstrapRolesPorts {
   readonly client: ResourceClient;
+  readonly creator: ObjectCreator;
   /** Returns false while the store cannot be read. */
   readonly isReady: () => boolean;
   readonly clock: Clock;
@@ -54,7 +55,7 @@ export class BootstrapRoles {
   }
 
   async #reconcile(): Promise<void> {
-    await reconcileBootstrapPolicy(this.#ports.client);
+    await reconcileBootstrapPolicy(this.#ports.client, this.#ports.creator);
     this.#isDone = true;
   }
 

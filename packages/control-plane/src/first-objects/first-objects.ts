@@ -2,6 +2,7 @@
 import { isAlreadyExists, isNotFound, type ResourceClient } from '@kapstan/api';
 import { Namespace } from '@kapstan/kinds/core/v1';
 import { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
+import type { ObjectCreator } from '@kapstan/kubernetes';
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -23,12 +24,12 @@ const priorityClasses = [
  * Creates the missing objects; existing ones stay unchanged. It checks first, because every creation passes admission, and a failing
  * webhook must not keep a server from starting.
  */
-export async function createFirstObjects(client: ResourceClient): Promise<void> {
+export async function createFirstObjects(client: ResourceClient, creator: ObjectCreator): Promise<void> {
   await Promise.all([
-    keepFirstNamespaces(client),
+    keepFirstNamespaces(client, creator),
     ...priorityClasses.map(async ([name, value, description]) =>
       unlessPresent(client.get(PriorityClass, { name }), () =>
-        client.create(PriorityClass, {
+        creator.create(PriorityClass, {
           apiVersion: 'scheduling.k8s.io/v1',
           kind: 'PriorityClass',
           metadata: { name },
@@ -41,11 +42,11 @@ export async function createFirstObjects(client: ResourceClient): Promise<void> 
 }
 
 /** Creates a namespace again that somebody has deleted. Source: pkg/controlplane/controller/systemnamespaces. */
-export async function keepFirstNamespaces(client: ResourceClient): Promise<void> {
+export async function keepFirstNamespaces(client: ResourceClient, creator: ObjectCreator = client): Promise<void> {
   await Promise.all(
     namespaces.map((name) =>
       unlessPresent(client.get(Namespace, { name }), () =>
-        client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
+        creator.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
       ),
     ),
   );

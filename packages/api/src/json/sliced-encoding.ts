@@ -39,6 +39,8 @@ export function* encodeJsonInSlices(value: unknown, options: EncodeOptions = {})
 
 function* writeLarge(value: unknown, write: Write): SlicedWork<void> {
   if (!fitsOneSlice(value)) {
+    // The levels of a deep value have few members each, and each level has looked at some hundred nodes.
+    yield;
     if (Array.isArray(value)) return yield* writeItems(value, write);
     if (isJsonObject(value)) return yield* writeMembers(value, write);
   }

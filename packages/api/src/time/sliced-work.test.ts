@@ -78,6 +78,19 @@ describe('fitsOneSlice', () => {
     expect(lists).toBe(1);
   });
 
+  it('lists the names of a large map twice at most when a tenth of its members fill a slice', () => {
+    let lists = 0;
+    const member = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`m${index}`, index]));
+    const members = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, member]));
+    const ownKeys = (map: object) => {
+      lists++;
+      return Reflect.ownKeys(map);
+    };
+    const map = new Proxy(members, { ownKeys });
+    expect([map, { map }, { data: { map } }, map].map(fitsOneSlice)).toEqual([false, false, false, false]);
+    expect(lists).toBe(2);
+  });
+
   it('looks at a map that was said to be small', () => {
     const map = { a: 1 };
     rememberSize(map, 1);

@@ -133,6 +133,15 @@ export function fitsOneSlice(value: unknown): boolean {
   return nodesLeft(value, nodesPerSlice) >= 0;
 }
 
+/** A walk that ends in a map has listed all of its names, however few it used, so a large map must not be walked again. */
+const fewMembers = 16;
+
+/** Half as many members as a slice has nodes suffice, because other parts of the value have used up the rest. */
+function rememberLarge(map: object, seen: number): void {
+  const members = seen > nodesPerSlice / 2 ? seen : Object.keys(map).length;
+  if (members > nodesPerSlice / 2) largeMaps.set(map, members);
+}
+
 function nodesLeft(value: unknown, most: number): number {
   let left = most - 1;
   if (typeof value !== 'object' || value === null || left < 0) return left;
@@ -148,7 +157,6 @@ function nodesLeft(value: unknown, most: number): number {
     members++;
     left = nodesLeft((value as Record<string, unknown>)[key], left);
   }
-  // Half as many members suffice to be remembered, because earlier parts of the walk have used up the rest.
-  if (left < 0 && members > nodesPerSlice / 2) largeMaps.set(value, members);
+  if (left < 0 && members > fewMembers) rememberLarge(value, members);
   return left;
 }

@@ -3,7 +3,7 @@
 
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { type FieldError, formatFieldError, formatFieldErrors } from '@kapstan/api/errors';
-import { isJsonObject, setOwn } from '@kapstan/api/internal';
+import { getOwn, isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import {
   compilePattern,
@@ -11,6 +11,7 @@ import {
   embeddedFault,
   type JsonSchema,
   pruneUnknownFields,
+  type SchemaNode,
   StrictErrors,
   structuralSchema,
 } from '@kapstan/apiserver/internal';
@@ -20,10 +21,55 @@ import { eachProperty } from './schema-steps.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
+/**
+ * A schema inside the checked one, in the forms that its default needs. They are made of the whole schema once: made of each part alone,
+ * they would cost its depth times its size.
+ */
+class SchemaPart {
+  readonly schema: Schema;
+  readonly #step: { readonly parent: SchemaPart; readonly property: string | undefined } | undefined;
+  #node: SchemaNode | undefined;
+  #checked: JsonSchema | undefined;
+
+  /** Without a step the schema is the whole one. A step without a property leads to the items of a list. */
+  constructor(schema: Schema, step?: { readonly parent: SchemaPart; readonly property: string | undefined }) {
+    this.schema = schema;
+    this.#step = step;
+  }
+
+  get isEmbedded(): boolean {
+    return this.schema[embeddedWord] === true;
+  }
+
+  get node(): SchemaNode {
+    this.#node ??= this.#ownNode() ?? structuralSchema(this.schema as JsonSchema);
+    return this.#node;
+  }
+
+  #ownNode(): SchemaNode | undefined {
+    if (this.#step === undefined) return undefined;
+    const { parent, property } = this.#step;
+    return property === undefined ? parent.node.items : parent.node.properties?.get(property);
+  }
+
+  /** The schema that its default is checked against. */
+  get checked(): JsonSchema {
+    this.#checked ??= this.#step === undefined ? valueSchema(this.schema) : this.#ownChecked(this.#step);
+    return this.#checked;
+  }
+
+  #ownChecked(step: { readonly parent: SchemaPart; readonly property: string | undefined }): JsonSchema {
+    const { items, properties } = step.parent.checked;
+    return step.property === undefined
+      ? (items as JsonSchema)
+      : (getOwn(properties as JsonSchema, step.property) as JsonSchema);
+  }
+}
+
 /** The place of a schema within the nearest object with metadata. */
 interface Place {
   /** The schema of that object. */
-  readonly object: Schema;
+  readonly object: SchemaPart;
   /** True inside the type or the metadata of that object. */
   readonly isInsideMetadata: boolean;
   /** Returns such an object with this value at the place. */
@@ -36,25 +82,29 @@ const typeMeta = { apiVersion: 'validation/v1', kind: 'Validation' };
 /** Checks the defaults of a structural schema. Like Kubernetes, it does not look below additionalProperties. */
 export function validateRootDefaults(at: Field, schema: Schema): void {
   // The root is treated like an embedded object.
-  const root = { ...schema, [embeddedWord]: true };
+  const root = new SchemaPart({ ...schema, [embeddedWord]: true });
   validateDefaults(at, root, rootOf(root));
 }
 
-function rootOf(object: Schema): Place {
+function rootOf(object: SchemaPart): Place {
   return { object, isInsideMetadata: false, surround: (value) => ({ ...typeMeta, ...(value as object) }) };
 }
 
-function validateDefaults(at: Field, schema: Schema, above: Place): void {
-  const place = schema[embeddedWord] === true ? rootOf(schema) : above;
-  if (schema.default !== undefined && schema.default !== null) validateDefault(at.child('default'), schema, place);
+function validateDefaults(at: Field, part: SchemaPart, above: Place): void {
+  const { schema } = part;
+  const place = part.isEmbedded ? rootOf(part) : above;
+  if (schema.default !== undefined && schema.default !== null) validateDefault(at.child('default'), part, place);
   if (isJsonObject(schema.items)) {
     const item = { ...place, surround: (value: unknown) => place.surround([value]) };
-    validateDefaults(at.child('items'), schema.items as Schema, item);
+    const items = new SchemaPart(schema.items as Schema, { parent: part, property: undefined });
+    validateDefaults(at.child('items'), items, item);
   }
   eachProperty(at, schema, (child, field, name) => {
-    const isMeta = schema[embeddedWord] === true && ['metadata', 'apiVersion', 'kind'].includes(name);
+    const isMeta = part.isEmbedded && ['metadata', 'apiVersion', 'kind'].includes(name);
     const member = (value: unknown): Record<string, unknown> => place.surround(withMember(name, value));
-    validateDefaults(field, child, { ...place, isInsideMetadata: place.isInsideMetadata || isMeta, surround: member });
+    const isInsideMetadata = place.isInsideMetadata || isMeta;
+    const property = new SchemaPart(child, { parent: part, property: name });
+    validateDefaults(field, property, { ...place, isInsideMetadata, surround: member });
   });
 }
 
@@ -64,40 +114,41 @@ function withMember(name: string, value: unknown): Record<string, unknown> {
   return object;
 }
 
-function validateDefault(at: Field, schema: Schema, place: Place): void {
+function validateDefault(at: Field, part: SchemaPart, place: Place): void {
+  const { default: value } = part.schema;
   if (place.isInsideMetadata) {
-    const fault = metadataFault(schema, place);
-    if (fault !== undefined) return at.invalid(schema.default, `must result in valid metadata: ${fault}`);
+    const fault = metadataFault(value, place);
+    if (fault !== undefined) return at.invalid(value, `must result in valid metadata: ${fault}`);
   } else {
-    if (hasUnknownFields(schema)) at.invalid(schema.default, 'must not have unknown fields');
-    const errors = resourceErrors(schema.default, schema);
+    if (hasUnknownFields(value, part)) at.invalid(value, 'must not have unknown fields');
+    const errors = resourceErrors(value, part);
     for (const error of errors) at.below(error);
     if (errors.length > 0) return;
   }
-  for (const error of compileValidator(valueSchema(schema))(schema.default, '')) at.below(error);
+  for (const error of compileValidator(part.checked)(value, '')) at.below(error);
 }
 
-function metadataFault({ default: value }: Schema, { object, surround }: Place): string | undefined {
-  const errors = resourceErrors(surround(deepCopy(value)), { ...object, [embeddedWord]: true });
+function metadataFault(value: unknown, { object, surround }: Place): string | undefined {
+  const errors = resourceErrors(surround(deepCopy(value)), object);
   const [first] = errors;
   if (first === undefined) return undefined;
   return errors.length === 1 ? formatFieldError(first) : formatFieldErrors(errors);
 }
 
 /** Reports errors in the types and the metadata of a value that is an object or contains some. */
-function resourceErrors(value: unknown, schema: Schema): readonly FieldError[] {
+function resourceErrors(value: unknown, part: SchemaPart): readonly FieldError[] {
   const holder = { value: deepCopy(value) };
-  const node = { properties: new Map([['value', structuralSchema(schema as JsonSchema)]]) };
+  const node = { properties: new Map([['value', part.node]]) };
   for (const { path, object } of pruneUnknownFields(holder, node).embedded) {
     const fault = embeddedFault(object, `${path}.`, new StrictErrors());
     if (fault !== undefined) return [below(fault)];
   }
-  return [...requiredErrors(holder.value, schema), ...embeddedResourceErrors(holder, node).map(below)];
+  return [...requiredErrors(holder.value, part), ...embeddedResourceErrors(holder, node).map(below)];
 }
 
 /** An object must have its type members. */
-function requiredErrors(value: unknown, schema: Schema): readonly FieldError[] {
-  if (schema[embeddedWord] !== true || !isJsonObject(value)) return [];
+function requiredErrors(value: unknown, { isEmbedded }: SchemaPart): readonly FieldError[] {
+  if (!isEmbedded || !isJsonObject(value)) return [];
   const needed = ['apiVersion', 'kind'].filter((member) => !Object.hasOwn(value, member));
   return needed.map((field) => ({ type: 'FieldValueRequired', field, detail: '' }));
 }
@@ -107,10 +158,9 @@ function below(error: FieldError): FieldError {
   return { ...error, field: error.field.replace(/^value\.?/, '') };
 }
 
-function hasUnknownFields(schema: Schema): boolean {
-  const holder = { value: deepCopy(schema.default) };
-  const node = { properties: new Map([['value', structuralSchema(schema as JsonSchema)]]) };
-  return pruneUnknownFields(holder, node).unknown.length > 0;
+function hasUnknownFields(value: unknown, { node }: SchemaPart): boolean {
+  const holder = { value: deepCopy(value) };
+  return pruneUnknownFields(holder, { properties: new Map([['value', node]]) }).unknown.length > 0;
 }
 
 /** Keywords that Kubernetes does not check in defaults, because their rules are not part of OpenAPI. */

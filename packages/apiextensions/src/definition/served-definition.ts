@@ -1,6 +1,7 @@
 // ServedDefinition holds the stores of one CustomResourceDefinition, one per version, in the catalog or not. Owned by
 // the definition controller; it uses ResourceStack and custom-resource.ts.
 import { type DeepReadonly, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { nextTurn } from '@kapstan/api/internal';
 import type { ResourceDefinition, ResourceStack, ServedResource } from '@kapstan/apiserver';
 import { jsonEqual, type ObjectConversion } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -48,7 +49,11 @@ export class ServedDefinition {
     const versions = definition.spec.versions.filter((version) => version.served);
     const obsolete = [...this.#versions.keys()].filter((name) => !versions.some((version) => version.name === name));
     const conversion = this.#conversionOf(definition);
-    for (const version of versions) await this.#serveVersion(definition, version, conversion);
+    for (const version of versions) {
+      await this.#serveVersion(definition, version, conversion);
+      // The schemas and stores of dozens of versions take longer than a turn may.
+      if (versions.length > 1) await nextTurn();
+    }
     for (const name of obsolete) await this.#drop(name);
   }
 

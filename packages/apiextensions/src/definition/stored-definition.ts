@@ -1,7 +1,7 @@
 // Converts a definition to and from its stored form: the old v1beta1 form, as kube-apiserver writes it to etcd, so that
 // both can read each other's data. Source: apiextensions v1beta1 types and conversions.
 
-import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import type {
   CustomResourceColumnDefinition,
@@ -59,12 +59,13 @@ function storedConversion({ webhook, ...conversion }: CustomResourceConversion):
   };
 }
 
-/** Converts the stored form to v1. Accepts v1 as well, which other tools may have written. */
+/**
+ * Converts the stored form to v1; both have their parts in common. Accepts v1 as well, which other tools may have written.
+ */
 export function fromStoredDefinition(object: DeepReadonly<UnstructuredObject>): UnstructuredObject {
-  const copy = deepCopy(object) as UnstructuredObject;
+  const copy = { ...object, apiVersion: 'apiextensions.k8s.io/v1' } as UnstructuredObject;
   const spec = getOwn(copy, 'spec');
-  const isOld = copy.apiVersion === storedApiVersion;
-  copy.apiVersion = 'apiextensions.k8s.io/v1';
+  const isOld = object.apiVersion === storedApiVersion;
   if (!isOld || !isJsonObject(spec)) return copy;
   const { version, validation, subresources, additionalPrinterColumns, selectableFields, ...rest } = spec;
   const { versions, conversion, ...kept } = rest;

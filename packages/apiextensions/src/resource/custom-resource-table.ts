@@ -30,8 +30,26 @@ export const ageColumns: readonly Column[] = [
   },
 ];
 
-/** If the path of a column cannot be read, the Table has name and age only, as in Kubernetes. */
+/**
+ * Makes the Table of a kind when it is first needed: nothing bounds the number of columns, and reading the paths of thousands takes longer than
+ * serving the kind may.
+ */
 export function customResourceTable(columns: readonly Column[] | undefined): TableConvertor<UnstructuredObject> {
+  let made: TableConvertor<UnstructuredObject> | undefined;
+  const table = (): TableConvertor<UnstructuredObject> => {
+    made ??= readableTable(columns);
+    return made;
+  };
+  return {
+    get columns() {
+      return table().columns;
+    },
+    cells: (object) => table().cells(object),
+  };
+}
+
+/** If the path of a column cannot be read, the Table has name and age only, as in Kubernetes. */
+function readableTable(columns: readonly Column[] | undefined): TableConvertor<UnstructuredObject> {
   if (columns === undefined || columns.length === 0) return tableOf(ageColumns);
   try {
     return tableOf(columns);

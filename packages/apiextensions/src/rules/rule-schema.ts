@@ -42,8 +42,14 @@ export function propertyOf({ properties }: RuleSchema, name: string): RuleSchema
 
 /** True when the schema names properties; without any, all fields are unknown. */
 export function hasProperties({ properties }: RuleSchema): boolean {
-  return properties !== undefined && properties !== null && Object.keys(properties).length > 0;
+  if (properties === undefined || properties === null) return false;
+  const known = withProperties.get(properties) ?? Object.keys(properties).length > 0;
+  withProperties.set(properties, known);
+  return known;
 }
+
+/** Listing the names of thousands of properties for each path into a schema would be quadratic. */
+const withProperties = new WeakMap<object, boolean>();
 
 /** True for an object that has its own apiVersion and kind. */
 export function isEmbedded(schema: RuleSchema): boolean {

@@ -32,6 +32,11 @@ export function* schemaDefaultsInSlices(node: SchemaNode, value: unknown): Slice
   const pace = new SlicePace();
   for (let place = filling.next(); place !== undefined; place = filling.next()) {
     if (pace.isDue()) yield;
+    const fields = filling.fieldsOf(place);
+    for (let from = 0; from < fields.length; from += membersPerSlice) {
+      if (from > 0) yield;
+      filling.fillFields(place, fields, from);
+    }
     const steps = filling.stepsIn(place) ?? (yield* namesInSlices(place.value));
     for (let from = 0; from < steps.length; from += membersPerSlice) {
       if (from > 0) yield;
@@ -48,6 +53,9 @@ interface Place {
 }
 
 const noNames: readonly string[] = [];
+
+type Fields = readonly (readonly [name: string, node: SchemaNode])[];
+const noFields: Fields = [];
 
 class Filling {
   hasFilled = false;
@@ -68,13 +76,23 @@ class Filling {
       this.#open.push({ node, value: value as Place['value'] });
   }
 
-  /**
-   * Returns the items of a list, or the names of a map whose values may lack defaults; undefined for fields, which are
-   * filled at once because a schema has few.
-   */
+  /** Returns the fields that the schema names and that may lack defaults: most schemas have few, some thousands. */
+  fieldsOf({ node, value }: Place): Fields {
+    return Array.isArray(value) ? noFields : membersWithDefaults(node);
+  }
+
+  /** Fills some of the fields. */
+  fillFields({ value }: Place, fields: Fields, from: number): void {
+    const end = Math.min(from + membersPerSlice, fields.length);
+    for (let index = from; index < end; index++) {
+      const [key, child] = fields[index] as Fields[number];
+      this.#fill(value as Record<string, unknown>, key, child);
+    }
+  }
+
+  /** Returns the items of a list, or no names for a map whose values have no defaults; undefined for one whose values may lack them. */
   stepsIn({ node, value }: Place): readonly unknown[] | undefined {
     if (Array.isArray(value)) return value;
-    for (const [key, child] of membersWithDefaults(node)) this.#fill(value, key, child);
     const { additionalProperties: values } = node;
     return typeof values === 'object' && holdsDefault(values) ? undefined : noNames;
   }
@@ -108,10 +126,10 @@ class Filling {
   }
 }
 
-const defaulted = new WeakMap<SchemaNode, readonly (readonly [name: string, node: SchemaNode])[]>();
+const defaulted = new WeakMap<SchemaNode, Fields>();
 
 /** Returns the members that hold defaults. They are found once per schema, because most members have none. */
-function membersWithDefaults(node: SchemaNode): readonly (readonly [name: string, node: SchemaNode])[] {
+function membersWithDefaults(node: SchemaNode): Fields {
   let members = defaulted.get(node);
   if (members === undefined) {
     members = [...(node.properties ?? [])].filter(([, child]) => holdsDefault(child));

@@ -6,6 +6,7 @@ import { auditCases } from './audit-cases.ts';
 import { authorizationCases } from './authorization-cases.ts';
 import { conversionCases } from './conversion-cases.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
+import { definitionCases } from './definition-cases.ts';
 import { denseCases } from './dense-cases.ts';
 import { flowControlCases } from './flow-control-cases.ts';
 import { identityCases } from './identity-cases.ts';
@@ -38,6 +39,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...ruleCases,
   ...conversionCases,
   ...auditCases,
+  ...definitionCases,
   ...openApiCases,
   ...schemaCases,
 ];

@@ -1,27 +1,10 @@
 // Cases of the OpenAPI documents of large definitions: one schema of many properties, and many versions.
 import { type GrowthCase, type GrowthRequest, members, times } from '../growth-case.ts';
+import { growingDefinition, growingGroup, growingPath } from './growing-definition.ts';
 
-const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const protobuf = (version: string): string => `application/com.github.proto-openapi.spec.${version}.v1.0+protobuf`;
-
-/** Counts the definitions made, because the name of a deleted one is not free at once. */
-let made = 0;
-const group = (): string => `growth${made}.example.com`;
-const name = (): string => `growings.${group()}`;
-const document = (version: string): string => `/openapi/v3/apis/${group()}/${version}`;
-
-function definition(versions: readonly string[], properties: object): GrowthRequest {
-  const openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object', properties } } };
-  const names = { plural: 'growings', singular: 'growing', kind: 'Growing', listKind: 'GrowingList' };
-  const listed = versions.map((version, index) => ({
-    ...{ name: version, served: true, storage: index === 0, schema: { openAPIV3Schema } },
-  }));
-  const body = {
-    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: name() } },
-    spec: { group: group(), scope: 'Namespaced', names, versions: listed },
-  };
-  return { method: 'POST', path: definitions, body };
-}
+const document = (version: string): string => `/openapi/v3/apis/${growingGroup()}/${version}`;
+const objectOf = (properties: object): object => ({ type: 'object', properties });
 
 const property = (index: number): object => ({
   ...{ type: 'string', maxLength: 63 },
@@ -35,14 +18,13 @@ function readsDocument(title: string, of: () => GrowthRequest): GrowthCase {
     // About 100 bytes for each property in the stored definition, of 1.5 MiB at most.
     full: 15_000,
     prepare: (n) => {
-      made += 1;
-      const created = definition(['v1'], members(n, property));
+      const created = growingDefinition(['v1'], objectOf(members(n, property)));
       return [created, { method: 'GET', path: document('v1').replace('/openapi/v3', ''), isAwaited: true }];
     },
     request: of,
     codes: [200],
     get made(): readonly string[] {
-      return [`${definitions}/${name()}`];
+      return [growingPath()];
     },
   };
 }
@@ -56,15 +38,14 @@ export const openApiCases: readonly GrowthCase[] = [
     name: 'the index of documents, with many versions of a large definition',
     full: 64,
     prepare: (n) => {
-      made += 1;
       const versions = times(n, (index) => `v${index + 1}`);
-      return [definition(versions, members(300, property))];
+      return [growingDefinition(versions, objectOf(members(300, property)))];
     },
     // The last version is served after the others, so this measures their publication too.
     request: (n) => ({ method: 'GET', path: document(`v${n}`), isAwaited: true }),
     codes: [200],
     get made(): readonly string[] {
-      return [`${definitions}/${name()}`];
+      return [growingPath()];
     },
   },
 ];

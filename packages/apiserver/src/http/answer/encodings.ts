@@ -2,8 +2,8 @@
 // made once per Stored, which keeps it. Used by list-response.ts and watch-response.ts.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { type ChangeType, formatApiVersion } from '@kapstan/api/internal';
-import { type Encoding, jsonEncoding, jsonMember, type Stored } from '@kapstan/storage';
+import { type ChangeType, encodeJsonInSlices, fitsOneSlice, formatApiVersion } from '@kapstan/api/internal';
+import { type Encoding, jsonEncoding, jsonMember, runInTurns, type Stored } from '@kapstan/storage';
 import { encodeMessage } from '../../codec/protobuf-encoder.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import type { Message } from '../../schema/message.ts';
@@ -16,6 +16,16 @@ export type MetadataVersion = 'v1' | 'v1beta1';
 const wireEncoding = jsonEncoding as ObjectEncoding;
 const encoder = new TextEncoder();
 const newline = 10;
+
+/**
+ * Makes the JSON of a large object in several turns, so that {@link objectJson} finds it made. Returns undefined when there is nothing to wait
+ * for, as for most objects, whose JSON is the stored one.
+ */
+export function whenJsonIsMade(stored: StoredObject): Promise<void> | undefined {
+  if (stored.knownJson !== undefined || fitsOneSlice(stored.object)) return undefined;
+  const remember = (bytes: Uint8Array): void => stored.rememberEncoded(wireEncoding.name, bytes);
+  return Promise.resolve(runInTurns(encodeJsonInSlices(stored.object))).then(remember);
+}
 
 /** Returns the object as JSON without a final newline. */
 export function objectJson(stored: StoredObject): Uint8Array {

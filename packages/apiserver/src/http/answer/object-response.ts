@@ -9,7 +9,7 @@ import type { TableConvertor } from '../../table/table.ts';
 import { BodyWriter } from '../exchange/body-writer.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { OutputForm } from '../exchange/negotiation.ts';
-import { objectJson, partialMetadata, type StoredObject } from './encodings.ts';
+import { objectJson, partialMetadata, type StoredObject, whenJsonIsMade } from './encodings.ts';
 import { parseIncludeObject, shapeMismatch, tableFields, tableRow } from './table-response.ts';
 
 export interface ObjectAnswer {
@@ -21,8 +21,8 @@ export interface ObjectAnswer {
   readonly clock: Clock;
 }
 
-/** Sends a stored object. Throws 400 and 406 before anything is sent. */
-export function sendStored(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): void {
+/** Sends a stored object. Rejects with 400 and 406 before anything is sent. */
+export async function sendStored(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): Promise<void> {
   const { form } = answer;
   exchange.span?.addEvent('About to write a response');
   if (form.target !== undefined || form.isPretty || form.format.name !== 'json') {
@@ -30,6 +30,8 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
     exchange.span?.addEvent('Writing http response done');
     return;
   }
+  const making = whenJsonIsMade(stored);
+  if (making !== undefined) await making;
   exchange.setHeader('Content-Type', form.format.mediaType);
   if (exchange.audit?.keepsResponse) exchange.audit.respondJson(objectJson(stored));
   const writer = new BodyWriter(exchange, { ...answer, mediaType: form.format.mediaType });
@@ -39,9 +41,13 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
 }
 
 /** Sends the written object: 201 when it is new. */
-export function sendWritten(exchange: Exchange, written: WriteAnswer, answer: Omit<ObjectAnswer, 'status'>): void {
+export async function sendWritten(
+  exchange: Exchange,
+  written: WriteAnswer,
+  answer: Omit<ObjectAnswer, 'status'>,
+): Promise<void> {
   const full = { ...answer, status: written.created ? 201 : 200 };
-  if (written.type === 'stored') sendStored(exchange, written.stored, full);
+  if (written.type === 'stored') await sendStored(exchange, written.stored, full);
   else sendObject(exchange, written.object, full);
 }
 

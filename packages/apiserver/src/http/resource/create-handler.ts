@@ -12,5 +12,10 @@ export async function handleCreate(call: ResourceCall): Promise<void> {
   const answer = await createAt(target, object);
   exchange.span?.addEvent('Write to database call succeeded', { len: exchange.bodyBytes ?? 0 });
   await target.context.nextTurn?.();
-  sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
+  await sendWritten(exchange, answer, {
+    definition: served.definition,
+    table: tableOf(call),
+    form,
+    clock: ports.clock,
+  });
 }

@@ -35,7 +35,7 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
   const isAccepted = !result.deleted && options.request.orphanDependents === false;
   const answer = { definition, form, status: isAccepted ? 202 : 200, clock: ports.clock };
   const shown = !result.deleted || definition.returnsDeletedObject === true ? result.stored : undefined;
-  if (shown !== undefined) sendStored(exchange, shown, answer);
+  if (shown !== undefined) await sendStored(exchange, shown, answer);
   else sendObject(exchange, deletedStatus(deletedDetails(call, result.stored)) as never, answer);
 }
 

@@ -26,7 +26,7 @@ export async function handleGet(call: ResourceCall): Promise<void> {
   const resourceVersion = exchange.query.get('resourceVersion') ?? '';
   const options = resourceVersion === '' ? {} : { resourceVersion };
   exchange.span?.addEvent('About to Get from storage');
-  sendStored(exchange, await served.store.get(context, call.name, options), answer);
+  await sendStored(exchange, await served.store.get(context, call.name, options), answer);
 }
 
 /**

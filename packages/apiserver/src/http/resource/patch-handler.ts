@@ -33,7 +33,12 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   const answer = await patchAt(target, ports.patching, patch);
   exchange.span?.addEvent('Object stored in database');
   await target.context.nextTurn?.();
-  sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
+  await sendWritten(exchange, answer, {
+    definition: call.served.definition,
+    table: tableOf(call),
+    form,
+    clock: ports.clock,
+  });
 }
 
 /** Records the patch, unless it cannot be parsed, for which the next step refuses it. */

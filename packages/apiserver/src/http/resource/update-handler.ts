@@ -13,5 +13,10 @@ export async function handleUpdate(call: ResourceCall): Promise<void> {
   const answer = await updateAt(target, object);
   exchange.span?.addEvent('Write to database call succeeded', { len: exchange.bodyBytes ?? 0 });
   await target.context.nextTurn?.();
-  sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
+  await sendWritten(exchange, answer, {
+    definition: served.definition,
+    table: tableOf(call),
+    form,
+    clock: ports.clock,
+  });
 }

@@ -153,8 +153,9 @@ export async function updateAt(target: WriteTarget, object: UnstructuredObject):
 /** Sets defaults in place; of a large object in several turns. */
 function applyDefaults({ served, context }: WriteTarget, object: UnstructuredObject): void | Promise<void> {
   const { definition } = served;
-  if (context.nextTurn === undefined || definition.applyDefaultsInSlices === undefined)
-    return definition.applyDefaults(object);
+  // A small custom resource may get thousands of defaults.
+  const isSmall = context.nextTurn === undefined && definition.isCustom !== true;
+  if (isSmall || definition.applyDefaultsInSlices === undefined) return definition.applyDefaults(object);
   return runInTurns(definition.applyDefaultsInSlices(object), context.signal);
 }
 
@@ -190,7 +191,8 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   const defaulted = function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
     const next = yield* patched(present);
     const { applyDefaultsInSlices } = definition;
-    if (applyDefaultsInSlices === undefined || fitsOneSlice(next)) definition.applyDefaults(next);
+    const isSmall = definition.isCustom !== true && fitsOneSlice(next);
+    if (isSmall || applyDefaultsInSlices === undefined) definition.applyDefaults(next);
     else yield* applyDefaultsInSlices(next);
     return next;
   };

@@ -109,7 +109,6 @@ export type { TypedKind } from './registry/definition/typed-kind.ts';
 export { typedResource } from './registry/definition/typed-resource.ts';
 export { subresourceStrategy } from './registry/definition/typed-strategy.ts';
 export { collectFieldErrors, collectFieldErrorsInSlices, Field, type ValidationPolicy } from './registry/meta/field.ts';
-export { parseGoUrl } from './registry/meta/go-url.ts';
 export { jsonEqual, jsonEqualInSlices } from './registry/meta/json-equality.ts';
 export { generateName } from './registry/meta/name-generator.ts';
 export {

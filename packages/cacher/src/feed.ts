@@ -34,6 +34,7 @@ import {
 } from '@kapstan/storage';
 import type { CacheEntry } from './cache-entry.ts';
 import { initializationBounds } from './histogram-bounds.ts';
+import { setSharedTimer } from './shared-timer.ts';
 
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
 
@@ -224,7 +225,7 @@ export class Feed<T extends KubernetesObject> implements StorageWatchSink<T> {
   }
 
   #keepAskingForProgress(): void {
-    this.#cancelProgress = this.#options.clock.setBackgroundTimer(() => {
+    const onDue = (): void => {
       this.#keepAskingForProgress();
       // A storage may learn late that it supports progress requests, for example when an etcd member reports its
       // version.
@@ -234,7 +235,8 @@ export class Feed<T extends KubernetesObject> implements StorageWatchSink<T> {
         this.#guard(idleTimeoutMs);
       }
       this.#options.storage.requestWatchProgress().catch((error: unknown) => this.#sink.onError(error));
-    }, progressPeriodMs);
+    };
+    this.#cancelProgress = setSharedTimer(this.#options.clock, onDue, progressPeriodMs);
   }
 
   /**
@@ -243,10 +245,11 @@ export class Feed<T extends KubernetesObject> implements StorageWatchSink<T> {
    */
   #guard(delayMs: number): void {
     this.#cancelWatchdog?.();
-    this.#cancelWatchdog = this.#options.clock.setBackgroundTimer(() => {
+    const onDue = (): void => {
       if (this.#asksForProgress) this.#input({ type: 'watchdog' });
       else this.#guard(idleTimeoutMs);
-    }, delayMs);
+    };
+    this.#cancelWatchdog = setSharedTimer(this.#options.clock, onDue, delayMs);
   }
 
   #closeWatch(): void {

@@ -12,7 +12,7 @@ export {
 } from './libraries/authorizer.ts';
 export { CelCidr } from './libraries/cidr.ts';
 export { CelFormat } from './libraries/format.ts';
-export { isRequestUri } from './libraries/go-url.ts';
+export { type GoUrl, isRequestUri, parseUrl } from './libraries/go-url.ts';
 export { CelIp } from './libraries/ip.ts';
 export { jsonPatchLibrary } from './libraries/json-patch.ts';
 export { CelQuantity } from './libraries/quantity.ts';

@@ -143,8 +143,9 @@ describe('a watch', () => {
     });
 
     it('errors when the connection is reset in the middle of an event', async () => {
+      const open = stream(frame('ADDED', configMap('a')), '{"type":"ADD');
       server.next((response, request) => {
-        stream(frame('ADDED', configMap('a')), '{"type":"ADD')(response, request);
+        open(response, request);
         response.write('', () => request.socket.resetAndDestroy());
       });
       await expect(read()).rejects.toMatchObject({ name: 'TransportError', code: 'ECONNRESET' });

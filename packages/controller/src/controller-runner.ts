@@ -196,10 +196,10 @@ export class ControllerRunner {
     const wanted = new WantedObjects();
     const { below, observer } = this.#clientParts(request.key, ports.ownWrites.observer(writer));
     const client = new ObservedClient({ client: below, observer, wanted: wanted.add, signal });
-    const { cache, recorder } = ports;
+    const { cache, recorder, clock } = ports;
     if (cached === undefined) {
       const { namespace, name } = request;
-      const tools = { client, signal, attempt, log, cache: cache.reader.bind(cache) };
+      const tools = { client, signal, attempt, clock, log, cache: cache.reader.bind(cache) };
       return (await controller.gone?.({ namespace, name }, tools)) ?? undefined;
     }
     const { name, resource: kind } = controller;
@@ -213,6 +213,7 @@ export class ControllerRunner {
         recorder,
         signal,
         attempt,
+        clock,
         log,
         wanted,
         shown,

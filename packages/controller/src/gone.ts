@@ -5,7 +5,10 @@ import type { ReconcileResult } from './reconcile-loop.ts';
 import type { ReconcilerContext } from './reconciler-context.ts';
 
 /** The tools of a {@link GoneHandler}: the tools of a reconcile function that need no object. */
-export type GoneContext = Pick<ReconcilerContext<KubernetesObject>, 'client' | 'signal' | 'attempt' | 'log' | 'cache'>;
+export type GoneContext = Pick<
+  ReconcilerContext<KubernetesObject>,
+  'client' | 'signal' | 'attempt' | 'clock' | 'log' | 'cache'
+>;
 
 /**
  * Called with the name of an object that is not in the cache; `namespace` is "" for cluster-scoped kinds. Its result or error means the

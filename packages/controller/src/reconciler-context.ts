@@ -3,6 +3,7 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import {
   apiVersionOf,
+  type Clock,
   type DeepReadonly,
   type KubernetesObject,
   type Logger,
@@ -70,7 +71,7 @@ export interface ApplySettings {
 }
 
 /**
- * The tools of a reconcile function: clients, caches, logger, signal. A context belongs to one run; its signal and client end with that
+ * The tools of a reconcile function: clients, caches, logger, clock, signal. A context belongs to one run; its signal and client end with that
  * run.
  */
 export interface ReconcilerContext<T extends KubernetesObject> {
@@ -83,6 +84,11 @@ export interface ReconcilerContext<T extends KubernetesObject> {
   readonly signal: AbortSignal;
   /** 0 on the first try, one more after each failure. */
   readonly attempt: number;
+  /**
+   * The clock of the manager: the real one, or the one that a test moves. Take the time from it, not from `Date`, and wait with
+   * `delay(ctx.clock, ms, ctx.signal)`.
+   */
+  readonly clock: Clock;
   /** Each line names the controller and the object. */
   readonly log: Logger;
   /**
@@ -125,6 +131,7 @@ export interface ContextParts {
   readonly recorder: EventRecorder;
   readonly signal: AbortSignal;
   readonly attempt: number;
+  readonly clock: Clock;
   readonly log: Logger;
   /** The objects that this run wrote through the client. */
   readonly wanted: WantedObjects;
@@ -133,13 +140,14 @@ export interface ContextParts {
 }
 
 export function reconcilerContext(parts: ContextParts): ReconcilerContext<KubernetesObject> {
-  const { client, cache, kind, recorder, signal, attempt, log } = parts;
+  const { client, cache, kind, recorder, signal, attempt, clock, log } = parts;
   const uid = parts.object.metadata?.uid ?? '';
   let present: DeepReadonly<KubernetesObject> = parts.object;
   return {
     client,
     signal,
     attempt,
+    clock,
     log,
     apply: async (child, object, settings = {}) => {
       requireResource(child, 'apply()');

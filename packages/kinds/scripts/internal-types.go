@@ -169,6 +169,7 @@ func main() {
 	pair(core.ObjectReference{}, corev1.ObjectReference{})
 	pair(core.EventSource{}, corev1.EventSource{})
 	pair(core.ServicePort{}, corev1.ServicePort{})
+	pair(core.ScopeSelector{}, corev1.ScopeSelector{})
 	pair(core.Taint{}, corev1.Taint{})
 	pair(apps.DaemonSetUpdateStrategy{}, appsv1.DaemonSetUpdateStrategy{})
 	pair(apps.DeploymentStrategy{}, appsv1.DeploymentStrategy{})

@@ -1,7 +1,7 @@
 // The rule for groups of the Kubernetes community: a definition in them must name its approval. Source: apiextensions
 // apihelpers.IsProtectedCommunityGroup, GetAPIApprovalState.
 import type { DeepReadonly } from '@kapstan/api';
-import { parseGoUrl } from '@kapstan/apiserver/internal';
+import { parseUrl } from '@kapstan/cel';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { DefinitionCondition } from './definition-conditions.ts';
 
@@ -30,7 +30,7 @@ export function approvalState(annotations: DeepReadonly<Record<string, string>> 
 }
 
 function isUrlWithHost(text: string): boolean {
-  const url = parseGoUrl(text);
+  const url = parseUrl(text);
   return typeof url !== 'string' && url.scheme !== '' && url.host !== '';
 }
 

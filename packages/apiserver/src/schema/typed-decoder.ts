@@ -14,6 +14,7 @@ import {
   type SlicedWork,
   setOwn,
 } from '@kapstan/api/internal';
+import { DecodePlace } from './decode-place.ts';
 import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go/go-time.ts';
 import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go/go-types.ts';
@@ -69,18 +70,12 @@ const byteNode: SchemaNode = { type: 'integer', format: 'uint8' };
 
 class TypedDecoder {
   readonly #options: TypedDecodeOptions;
-  /** Names of the fields from the root to the current value, as in Go's errors: without map keys and indexes. */
-  readonly #fields: string[] = [];
-  /** The structs that contain these fields, and the one that is being read. */
-  readonly #structs: SchemaNode[] = [];
-  /** Path from the root to the current value, for error texts. */
-  readonly #path: string[] = [];
+  readonly #place: DecodePlace;
   #saved: DecodeError | undefined;
 
   constructor(options: TypedDecodeOptions) {
     this.#options = options;
-    if (options.path !== undefined) this.#path.push(options.path);
-    if (options.fields !== undefined) this.#fields.push(...options.fields);
+    this.#place = new DecodePlace(options.path, options.fields);
   }
 
   /** Go continues after a wrong type, since a later value may end decoding; the first wrong type is then reported. */
@@ -104,7 +99,7 @@ class TypedDecoder {
       return readCustomType(value, node);
     } catch (error) {
       if (!(error instanceof GoValueError)) throw error;
-      throw new DecodeError(this.#inContext(error.message), { cause: error });
+      throw new DecodeError(this.#place.inContext(error.message), { cause: error });
     }
   }
 
@@ -115,7 +110,7 @@ class TypedDecoder {
       if (schema === undefined) return value;
       if (schema === nothing) return undefined;
       const { words } = this.#options;
-      const decoded = decodeTyped(value, { schema, strict: new StrictErrors(), words, fields: this.#fields });
+      const decoded = decodeTyped(value, { schema, strict: new StrictErrors(), words, fields: this.#place.fields });
       for (const item of Array.isArray(decoded) ? decoded : [decoded]) {
         if (isJsonObject(item)) node.types?.normalize(jsonSchemaType, item);
       }
@@ -129,36 +124,32 @@ class TypedDecoder {
   #struct(value: unknown, node: SchemaNode, properties: ReadonlyMap<string, SchemaNode>): unknown {
     if (!isJsonObject(value)) return this.#wrongType(value, node);
     const result: Record<string, unknown> = {};
-    this.#structs.push(node);
+    this.#place.openStruct(node);
     // Names can repeat only where the reader has recorded it.
     const seen = this.#options.repeats?.has(value) === true ? new Set<string>() : undefined;
     for (const [name, member] of this.#membersOf(value)) {
-      this.#enter(name);
+      this.#place.enter(name);
       const property = properties.get(name);
       if (property === undefined) this.#unknown(result, [name, member, node]);
       else if (this.#opens(name, member, seen))
         this.#close(result, seen, [name, this.decode(member, property), property]);
-      this.#path.pop();
+      this.#place.leave();
     }
-    this.#structs.pop();
+    this.#place.closeStruct();
     return result;
-  }
-
-  #enter(name: string): void {
-    this.#path.push(this.#path.length === 0 ? name : `.${name}`);
   }
 
   #unknown(result: Record<string, unknown>, [name, member, node]: readonly [string, unknown, SchemaNode]): void {
     if (node.preserveUnknownFields === true) setOwn(result, name, member);
-    else this.#options.strict.unknownField(this.#path.join(''));
+    else this.#options.strict.unknownField(this.#place.text);
   }
 
   /** Returns false for null, which counts as absent. */
   #opens(name: string, member: unknown, seen: Set<string> | undefined): boolean {
-    if (seen?.has(name) === true) this.#options.strict.duplicateField(this.#path.join(''));
+    if (seen?.has(name) === true) this.#options.strict.duplicateField(this.#place.text);
     seen?.add(name);
     if (member === null) return false;
-    this.#fields.push(name);
+    this.#place.openField(name);
     return true;
   }
 
@@ -167,7 +158,7 @@ class TypedDecoder {
     seen: Set<string> | undefined,
     [name, decoded, node]: readonly [string, unknown, SchemaNode],
   ): void {
-    this.#fields.pop();
+    this.#place.closeField();
     if (decoded === undefined) return;
     setOwn(result, name, seen === undefined ? decoded : mergeRepeated(getOwn(result, name), decoded, node));
   }
@@ -189,21 +180,21 @@ class TypedDecoder {
     properties: ReadonlyMap<string, SchemaNode>,
   ): SlicedWork<unknown> {
     const result: Record<string, unknown> = {};
-    this.#structs.push(node);
+    this.#place.openStruct(node);
     const seen = this.#options.repeats?.has(value) === true ? new Set<string>() : undefined;
     let count = 0;
     const steps = this.#options.repeats?.get(value) ?? (yield* namesInSlices(value));
     for (const step of steps) {
       const [name, member] = typeof step === 'string' ? [step, value[step]] : step;
-      this.#enter(name);
+      this.#place.enter(name);
       const property = properties.get(name);
       if (property === undefined) this.#unknown(result, [name, member, node]);
       else if (this.#opens(name, member, seen))
         this.#close(result, seen, [name, yield* this.decodeInSlices(member, property), property]);
-      this.#path.pop();
+      this.#place.leave();
       if (++count % membersPerSlice === 0) yield;
     }
-    this.#structs.pop();
+    this.#place.closeStruct();
     return result;
   }
 
@@ -214,11 +205,11 @@ class TypedDecoder {
     const steps = this.#options.repeats?.get(value) ?? (yield* namesInSlices(value));
     for (const step of steps) {
       const [key, member] = typeof step === 'string' ? [step, value[step]] : step;
-      this.#enter(key);
-      if (Object.hasOwn(result, key)) this.#options.strict.duplicateField(this.#path.join(''));
+      this.#place.enter(key);
+      if (Object.hasOwn(result, key)) this.#options.strict.duplicateField(this.#place.text);
       const isScalar = typeof member !== 'object' || member === null;
       setOwn(result, key, isScalar ? this.decode(member, values) : yield* this.decodeInSlices(member, values));
-      this.#path.pop();
+      this.#place.leave();
       if (++count % membersPerSlice === 0) yield;
     }
     rememberSize(result, count);
@@ -232,12 +223,12 @@ class TypedDecoder {
     const result: unknown[] = [];
     let nodes = 0;
     for (const [index, item] of value.entries()) {
-      this.#path.push(`[${index}]`);
+      this.#place.enterItem(index);
       const isScalar = typeof item !== 'object' || item === null;
       result.push(
         isScalar ? this.decode(item, items ?? anything) : yield* this.decodeInSlices(item, items ?? anything),
       );
-      this.#path.pop();
+      this.#place.leave();
       nodes += isScalar ? 1 : nodesOfItem;
       if (nodes >= membersPerSlice) {
         nodes = 0;
@@ -252,10 +243,10 @@ class TypedDecoder {
     const values = node.additionalProperties;
     const result: Record<string, unknown> = {};
     for (const [key, member] of this.#membersOf(value)) {
-      this.#path.push(this.#path.length === 0 ? key : `.${key}`);
-      if (Object.hasOwn(result, key)) this.#options.strict.duplicateField(this.#path.join(''));
+      this.#place.enter(key);
+      if (Object.hasOwn(result, key)) this.#options.strict.duplicateField(this.#place.text);
       setOwn(result, key, values === true || values === undefined ? this.#any(member) : this.decode(member, values));
-      this.#path.pop();
+      this.#place.leave();
     }
     return result;
   }
@@ -263,9 +254,9 @@ class TypedDecoder {
   #list(value: unknown, node: SchemaNode, items: SchemaNode): unknown {
     if (!Array.isArray(value)) return this.#wrongType(value, node);
     return value.map((item, index) => {
-      this.#path.push(`[${index}]`);
+      this.#place.enterItem(index);
       const decoded = this.decode(item, items);
-      this.#path.pop();
+      this.#place.leave();
       return decoded;
     });
   }
@@ -330,19 +321,19 @@ class TypedDecoder {
   #any(value: unknown): unknown {
     if (Array.isArray(value)) {
       return value.map((item, index) => {
-        this.#path.push(`[${index}]`);
+        this.#place.enterItem(index);
         const read = this.#any(item);
-        this.#path.pop();
+        this.#place.leave();
         return read;
       });
     }
     if (!isJsonObject(value)) return isNumber(value) ? finiteNumber(value) : value;
     const result: Record<string, unknown> = {};
     for (const [name, member] of this.#membersOf(value)) {
-      this.#path.push(this.#path.length === 0 ? name : `.${name}`);
-      if (Object.hasOwn(result, name)) this.#options.strict.duplicateField(this.#path.join(''));
+      this.#place.enter(name);
+      if (Object.hasOwn(result, name)) this.#options.strict.duplicateField(this.#place.text);
       setOwn(result, name, this.#any(member));
-      this.#path.pop();
+      this.#place.leave();
     }
     return result;
   }
@@ -353,26 +344,18 @@ class TypedDecoder {
 
   #wrongType(value: unknown, node: SchemaNode): undefined {
     if (this.#options.words === 'unstructured') throw new DecodeError(converterText(value, node));
-    this.#save(this.#inContext(`json: cannot unmarshal ${jsonKind(value)} into Go value of type ${goTypeName(node)}`));
+    this.#save(
+      this.#place.inContext(`json: cannot unmarshal ${jsonKind(value)} into Go value of type ${goTypeName(node)}`),
+    );
     return undefined;
   }
 
   #wrongNumber(value: number | ExactNumber, node: SchemaNode): undefined {
     if (this.#options.words === 'unstructured') throw new DecodeError(converterText(value, node));
-    this.#save(this.#inContext(`json: cannot unmarshal number ${value} into Go value of type ${goTypeName(node)}`));
+    this.#save(
+      this.#place.inContext(`json: cannot unmarshal number ${value} into Go value of type ${goTypeName(node)}`),
+    );
     return undefined;
-  }
-
-  /**
-   * Go names the innermost struct and the fields from the top, with the structs that are embedded:
-   * `PodSpec.spec.containers`.
-   */
-  #inContext(text: string): string {
-    const struct = this.#structs.at(-1);
-    if (struct === undefined || this.#fields.length === 0) return text;
-    const fields = this.#fields.flatMap((name, depth) => [...(this.#structs[depth]?.embedded?.get(name) ?? []), name]);
-    const where = `${goTypeName(struct).replace(/^.*\./, '')}.${fields.join('.')}`;
-    return text.replace(/ into Go value of type /, ` into Go struct field ${where} of type `);
   }
 
   #save(text: string): void {

@@ -2,9 +2,8 @@
 // these rules. Source: apiserver util/webhook/validation.go.
 import { X509Certificate } from 'node:crypto';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
-import { goQuote } from '@kapstan/api/internal';
+import { parseUrl } from '@kapstan/cel';
 import type { Field } from '../registry/meta/field.ts';
-import { parseGoUrl } from '../registry/meta/go-url.ts';
 
 /** A clientConfig as admission webhooks and conversion webhooks have it. */
 export interface ClientConfig {
@@ -28,13 +27,13 @@ export function validateClientConfig(at: Field, { url, service }: ClientConfig):
 const form = 'desired format: https://host[/path]';
 
 function validateUrl(at: Field, text: string): void {
-  const url = parseGoUrl(text);
-  if (typeof url === 'string') return at.required(`url must be a valid URL: parse ${goQuote(text)}: ${url}; ${form}`);
+  const url = parseUrl(text);
+  if (typeof url === 'string') return at.required(`url must be a valid URL: ${url}; ${form}`);
   if (url.scheme !== 'https') at.invalid(url.scheme, `'https' is the only allowed URL scheme; ${form}`);
   if (url.host === '') at.invalid(url.host, `host must be specified; ${form}`);
   if (url.user !== undefined) at.invalid(url.user, 'user information is not permitted in the URL');
   if (url.fragment !== '') at.invalid(url.fragment, 'fragments are not permitted in the URL');
-  if (url.query !== '') at.invalid(url.query, 'query parameters are not permitted in the URL');
+  if (url.rawQuery !== '') at.invalid(url.rawQuery, 'query parameters are not permitted in the URL');
 }
 
 /** Kubernetes reports the missing field under the other field's name; we keep its mistake. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CelFailure } from '../values/failure.ts';
-import { isRequestUri, parseRequestUri } from './go-url.ts';
+import { isRequestUri, parseRequestUri, parseUrl } from './go-url.ts';
 
 // Error texts of url() in rules of kube-apiserver 1.36.3.
 const refused: readonly (readonly [text: string, error: string])[] = [
@@ -36,5 +36,44 @@ describe('hosts of URLs', () => {
 
   it('keep brackets, the port, and the decoded zone', () => {
     expect(parseRequestUri('http://[fe80::1%25e%20n]:80/')).toMatchObject({ host: '[fe80::1%e n]:80' });
+  });
+});
+
+// Answers of url.Parse of Go 1.26.8.
+describe('a URL that may be relative', () => {
+  it.each([
+    ['', { scheme: '', host: '', path: '' }],
+    ['a/b:c', { scheme: '', host: '', path: 'a/b:c' }],
+    ['//a/b', { scheme: '', host: 'a', path: '/b' }],
+    ['https:a', { scheme: 'https', host: '', opaque: 'a' }],
+    ['https:/a', { scheme: 'https', host: '', path: '/a' }],
+    [
+      'HTTPS://u@A:1/%41?b?c#d',
+      { scheme: 'https', user: 'u', host: 'A:1', path: '/A', rawQuery: 'b?c', fragment: 'd' },
+    ],
+    ['https://a?', { host: 'a', rawQuery: '', forceQuery: true }],
+    ['https://a%c3%bc/', { host: 'a\u00fc' }],
+    ['https://a:', { host: 'a:' }],
+  ])('%j is read as Go reads it', (text, url) => {
+    expect(parseUrl(text)).toMatchObject(url);
+  });
+
+  it.each([
+    [':a', 'parse ":a": missing protocol scheme'],
+    ['a:b:c/d', undefined],
+    ['1https://a', 'parse "1https://a": first path segment in URL cannot contain colon'],
+    ['a\tb', 'parse "a\\tb": net/url: invalid control character in URL'],
+    ['https://a{b', 'parse "https://a{b": invalid character "{" in host name'],
+    ['https://a b/', 'parse "https://a b/": invalid character " " in host name'],
+    ['https://a%41', 'parse "https://a%41": invalid URL escape "%41"'],
+    ['https://a:1:2', 'parse "https://a:1:2": invalid port ":1:2" after host'],
+    ['https://u^@a', 'parse "https://u^@a": net/url: invalid userinfo'],
+    ['https://[1.2.3.4]', 'parse "https://[1.2.3.4]": invalid IP-literal'],
+    // The text of the URL is the part that was at fault: without the fragment, or the whole.
+    ['https://a/%zz#f', 'parse "https://a/%zz": invalid URL escape "%zz"'],
+    ['https://a#%zz', 'parse "https://a#%zz": invalid URL escape "%zz"'],
+  ])('%j has the error of Go', (text, error) => {
+    const url = parseUrl(text);
+    expect(typeof url === 'string' ? url : undefined).toBe(error);
   });
 });

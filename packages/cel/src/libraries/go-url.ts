@@ -39,39 +39,39 @@ const emptyUrl: GoUrl = {
 
 /** Parses a URL that must be absolute or a path, as url() requires. The fragment is cut off afterwards. */
 export function parseRequestUri(text: string): GoUrl | CelFailure {
-  return tryParse(text, () => {
-    split(text, true);
-    const [rest, fragment] = cut(text, '#');
-    const { url, escaped } = split(rest, false);
-    const path = decodePart(escaped, 'path');
-    const rawPath = escaped === encodePart(path, 'path') ? '' : escaped;
-    return withFragment({ ...url, path, rawPath }, fragment);
-  });
+  const required = attempt(text, () => split(text, true));
+  const url = typeof required === 'string' ? required : parseUrl(text);
+  return typeof url === 'string' ? new CelFailure(url) : url;
 }
 
-function withFragment(url: GoUrl, fragment: string | undefined): GoUrl {
-  if (fragment === undefined) return url;
+/** Parses a URL, which may be relative. Returns the text of the error for an invalid one. */
+export function parseUrl(text: string): GoUrl | string {
+  const [rest, fragment] = cut(text, '#');
+  const url = attempt(rest, () => {
+    const { url: read, escaped } = split(rest, false);
+    const path = decodePart(escaped, 'path');
+    return { ...read, path, rawPath: escaped === encodePart(path, 'path') ? '' : escaped };
+  });
+  return typeof url === 'string' || fragment === undefined ? url : attempt(text, () => withFragment(url, fragment));
+}
+
+function withFragment(url: GoUrl, fragment: string): GoUrl {
   const plain = decodePart(fragment, 'fragment');
   return { ...url, fragment: plain, rawFragment: fragment === encodePart(plain, 'fragment') ? '' : fragment };
 }
 
 /** True when url() would accept the text. */
 export function isRequestUri(text: string): boolean {
-  try {
-    split(text, true);
-    return true;
-  } catch (error) {
-    if (!(error instanceof UrlError)) throw error;
-    return false;
-  }
+  return typeof attempt(text, () => split(text, true)) !== 'string';
 }
 
-function tryParse(text: string, read: () => GoUrl): GoUrl | CelFailure {
+/** Returns what the function returns, or the text of the error that this text is no URL. */
+function attempt<T extends object>(text: string, read: () => T): T | string {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof UrlError)) throw error;
-    return new CelFailure(`parse ${goQuote(text)}: ${error.message}`);
+    return `parse ${goQuote(text)}: ${error.message}`;
   }
 }
 

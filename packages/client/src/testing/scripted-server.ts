@@ -31,6 +31,8 @@ export class ScriptedServer {
   connections: number = 0;
   readonly #server: Server;
   readonly #answers: Answer[] = [];
+  /** A used answer stays, because it owns the bytes of stream(). */
+  readonly #used: Answer[] = [];
   #fallback: Answer = (response) => void response.writeHead(404).end();
   readonly #scheme: string;
 
@@ -110,7 +112,9 @@ export class ScriptedServer {
     this.#unfinished.add(response);
     response.once('close', () => this.#unfinished.delete(response));
     if (currentWire().gzip && /\bgzip\b/.test(String(message.headers['accept-encoding']))) gzipAnswer(response);
-    await (this.#answers.shift() ?? this.#fallback)(response, request);
+    const answer = this.#answers.shift() ?? this.#fallback;
+    this.#used.push(answer);
+    await answer(response, request);
   }
 }
 
@@ -153,9 +157,11 @@ export function status(code: number, reason: string, message: string): Record<st
 
 /** Opens a watch: sends the chunks and leaves the stream open. */
 export function stream(...chunks: readonly (string | Buffer)[]): SimpleAnswer {
+  // Node frees the bytes of a written string when the connection of an HTTP/2 stream is destroyed, and may still send that memory.
+  const owned = chunks.map((chunk) => Buffer.from(chunk as string));
   return (response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
-    for (const chunk of chunks) response.write(chunk);
+    for (const chunk of owned) response.write(chunk);
   };
 }

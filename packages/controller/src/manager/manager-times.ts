@@ -3,7 +3,10 @@ import type { ManagerOptions } from './manager-options.ts';
 
 const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000, cacheSyncTimeoutMs: 120_000 } as const;
 
-export type ManagerTime = keyof typeof defaults;
+type ManagerTime = keyof typeof defaults;
+
+/** The options of a manager with the defaults that all of its parts share. */
+export type ResolvedOptions = ManagerOptions & Required<Pick<ManagerOptions, ManagerTime | 'clock' | 'logger'>>;
 
 export function resolveTimes(options: ManagerOptions): Required<Pick<ManagerOptions, ManagerTime>> {
   return {

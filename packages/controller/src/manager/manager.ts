@@ -14,7 +14,7 @@ import { guardedLogger } from '../guarded-logger.ts';
 import { InformerCache } from '../informer-cache.ts';
 import type { ManagerInspection } from '../inspector/manager-inspection.ts';
 import { installDefinitions } from '../install-definitions.ts';
-import { LeaderElector, LeadershipLostError } from '../leader-election/leader-elector.ts';
+import { type LeaderElector, LeadershipLostError } from '../leader-election/leader-elector.ts';
 import { ControllerMetrics } from '../metrics/controller-metrics.ts';
 import { ObservedClient } from '../observed-client.ts';
 import { OwnWrites } from '../own-writes.ts';
@@ -25,10 +25,11 @@ import { ManagerHooks } from '../webhooks/manager-hooks.ts';
 import { configurationsName } from '../webhooks/webhook-names.ts';
 import { probesOf } from './health-checks.ts';
 import { isController, requireControllers, requireManagerOptions } from './manager-checks.ts';
+import { electorOf } from './manager-elector.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { ManagerRecorders } from './manager-recorders.ts';
 import { errorTextOf, ManagerServers } from './manager-servers.ts';
-import { type ManagerTime, resolveTimes } from './manager-times.ts';
+import { type ResolvedOptions, resolveTimes } from './manager-times.ts';
 import { type Runnable, Runnables } from './runnables.ts';
 import { endsInTime, lastWordsMs, type WorkSignals } from './work-end.ts';
 
@@ -38,7 +39,7 @@ const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transfor
  * one; use it directly with your own client and in tests.
  */
 export class Manager {
-  readonly #options: ManagerOptions & Required<Pick<ManagerOptions, ManagerTime | 'clock' | 'logger'>>;
+  readonly #options: ResolvedOptions;
   readonly #controllers: Controller[];
   readonly #cache: InformerCache;
   readonly #metrics: ControllerMetrics;
@@ -95,7 +96,7 @@ export class Manager {
       clock,
       logger: told,
     });
-    this.#elector = this.#createElector(ofElection);
+    this.#elector = electorOf(this.#options, { recorder: ofElection, metrics: this.#metrics });
     this.#recorders = new ManagerRecorders(ofElection, clock);
     this.#ownWrites = new OwnWrites({ cache: this.#cache, clock, timeoutMs: this.#options.ownWritesTimeoutMs });
     this.#tracing = sharedTracing(options.tracing, { client: options.client, logger });
@@ -316,24 +317,6 @@ export class Manager {
 
   #admit(): void {
     if (!this.isLeader) throw new LeadershipLostError('this process does not lead: it may not write');
-  }
-
-  #createElector(recorder: EventRecorder): LeaderElector | undefined {
-    const { leaderElection = false, client, clock, logger, random = Math.random } = this.#options;
-    if (leaderElection === false) return undefined;
-    const { name } = leaderElection;
-    this.#metrics.leaderChanged(name, false);
-    return new LeaderElector({
-      namespace: 'default',
-      ...leaderElection,
-      client,
-      clock,
-      logger: stackOnceLogger(logger, clock),
-      random,
-      recorder,
-      onChange: (isLeader) => this.#metrics.leaderChanged(name, isLeader),
-      onSlowRenewal: () => this.#metrics.renewedSlowly(name),
-    });
   }
 
   #createRunner(controller: Controller): ControllerRunner {

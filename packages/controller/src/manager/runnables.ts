@@ -42,6 +42,8 @@ export interface RunnableContext {
   readonly signal: AbortSignal;
   /** Refuses writes while this process does not lead, unless the runnable needs no leadership. */
   readonly client: ResourceClient;
+  /** The clock of the manager: the real one, or the one that a test moves. */
+  readonly clock: Clock;
   /** Each line names the runnable. */
   readonly log: Logger;
   /** Returns the cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
@@ -116,7 +118,7 @@ class RunnableGroup {
 
   /** Never rejects. */
   async #run(runnable: Runnable, signal: AbortSignal): Promise<void> {
-    const { cache, logger, onFailure } = this.#ports;
+    const { cache, clock, logger, onFailure } = this.#ports;
     const fields = { runnable: runnable.name };
     const log: Logger = {
       debug: (message, more) => logger.debug(message, { ...fields, ...more }),
@@ -127,7 +129,7 @@ class RunnableGroup {
     try {
       // A function that throws at once fails like one that rejects, and the others still start.
       await Promise.resolve();
-      await runnable.run({ signal, client: this.#client, log, cache });
+      await runnable.run({ signal, client: this.#client, clock, log, cache });
     } catch (error) {
       // It ended because of its signal, as it should.
       if (signal.aborted && isEndedBy(signal, error)) return;

@@ -2,16 +2,10 @@
 // controller-builder.ts, read by rights.ts.
 import { inspect } from 'node:util';
 import type { Resource } from '@kapstan/api';
-import {
-  type OptionTable,
-  optional,
-  requireObject,
-  requireOptions,
-  requireResource,
-  requireString,
-} from '@kapstan/api/internal';
+import { type OptionTable, optional, requireObject, requireOptions, requireResource } from '@kapstan/api/internal';
+import { rbacVerbs } from './verb.ts';
 
-/** A verb of the API, such as "get". "read" means get, list and watch; "apply" means create and patch. */
+/** A verb of the API, such as "get". "read" means get, list and watch; "apply" means create and patch. A verb that looks misspelt is refused. */
 export type NeededVerb =
   | 'read'
   | 'apply'
@@ -23,6 +17,7 @@ export type NeededVerb =
   | 'patch'
   | 'delete'
   | 'deletecollection'
+  | '*'
   // Keeps the names above as suggestions of editors.
   | (string & Record<never, never>);
 
@@ -43,9 +38,9 @@ export interface NeededRights extends NeedsOptions {
 }
 
 const table: OptionTable<NeedsOptions> = {
-  subresource: optional(requireString),
-  names: optional(requireTexts),
-  namespace: optional(requireString),
+  subresource: optional(requireSubresource),
+  names: optional(requireNames),
+  namespace: optional(requireNamespace),
 };
 
 /** Throws TypeError for a wrong argument of needs(). */
@@ -58,13 +53,34 @@ export function neededRights(resource: Resource, verbs: readonly NeededVerb[], o
   // A rule with an empty list of names allows all objects.
   if (options.names?.length === 0)
     throw new TypeError('needs(): names must have at least one name; leave it out for all objects');
-  return { ...options, resource, verbs: verbs.flatMap((verb) => expanded[verb] ?? [verb]) };
+  return { ...options, resource, verbs: rbacVerbs(verbs) };
 }
 
-const expanded: Readonly<Record<string, readonly string[]>> = {
-  read: ['get', 'list', 'watch'],
-  apply: ['create', 'patch'],
-};
+const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
+const labelForm = new RegExp(`^${label}$`);
+const subresourceForm = new RegExp(`^${label}(?:/${label})*$`);
+
+/** RBAC compares the text, so "*" or another case would match nothing. */
+function requireSubresource(value: unknown, name: string): void {
+  if (typeof value === 'string' && subresourceForm.test(value)) return;
+  throw new TypeError(`${name} must be the name of a subresource, such as "status", not ${inspect(value)}`);
+}
+
+/** Source: apimachinery IsDNS1123Label. */
+function requireNamespace(value: unknown, name: string): void {
+  if (typeof value === 'string' && labelForm.test(value)) return;
+  throw new TypeError(`${name} must be the name of a namespace, not ${inspect(value)}`);
+}
+
+/** Throws TypeError for names that no object can have. Source: apimachinery IsValidPathSegmentName. */
+function requireNames(value: unknown, name: string): void {
+  requireTexts(value, name);
+  for (const one of value as readonly string[]) {
+    if (one === '*') throw new TypeError(`${name}: "*" is not a pattern here; leave names out for all objects`);
+    if (one === '.' || one === '..' || /[/%]/.test(one))
+      throw new TypeError(`${name} must be names of objects, unlike ${inspect(one)}`);
+  }
+}
 
 function requireTexts(value: unknown, name: string): void {
   if (Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '')) return;

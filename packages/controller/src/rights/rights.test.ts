@@ -3,6 +3,7 @@ import { Deployment } from '@kapstan/kinds/apps/v1';
 import { ConfigMap, Namespace, Secret } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
 import { controller } from '../controller-builder.ts';
+import type { NeedsOptions } from './needed-rights.ts';
 import { type RightsOptions, rightsOf } from './rights.ts';
 import { roleRules, rolesOf } from './roles.ts';
 
@@ -190,8 +191,43 @@ describe('needs()', () => {
       'the right on secrets (x) has an empty list of names',
     ],
     [() => controller(Echo).needs(Secret, ['get'], { names: 'a' as never }), "names must be a list of texts, not 'a'"],
+    [
+      () => needs(['lits']),
+      `needs(): unknown verb 'lits'; did you mean "list"? it takes read, apply, get, list, watch,`,
+    ],
+    [() => needs(['delete', 'deleteCollection']), 'did you mean "deletecollection"?'],
+    [() => needs(['List']), 'did you mean "list"?'],
+    [() => needs(['updates']), 'did you mean "update"?'],
+    [() => needs(['PUT']), 'did you mean "update"?'],
+    [() => needs(['post']), 'did you mean "create"?'],
+    [() => needs(['impersonat']), 'did you mean "impersonate"?'],
+    [() => needs(['get,list']), "needs(): unknown verb 'get,list'; it takes read"],
+    [
+      () => needs(['get'], { subresource: 'Status' }),
+      `subresource must be the name of a subresource, such as "status"`,
+    ],
+    [() => needs(['get'], { subresource: '/status' }), "not '/status'"],
+    [() => needs(['get'], { subresource: '*' }), "not '*'"],
+    [() => needs(['get'], { subresource: '' }), "not ''"],
+    [() => needs(['get'], { names: ['*'] }), 'leave names out for all objects'],
+    [() => needs(['get'], { names: ['default/a'] }), "names must be names of objects, unlike 'default/a'"],
+    [() => needs(['get'], { namespace: 'My_Space' }), "namespace must be the name of a namespace, not 'My_Space'"],
+    [() => needs(['get'], { namespace: '' }), "namespace must be the name of a namespace, not ''"],
   ])('refuses wrong arguments: %s', (call, message) => {
     expect(call).toThrow(message);
     expect(call).toThrow(TypeError);
   });
+
+  it.each(['use', 'bind', 'escalate', 'approve', 'sign', 'attest', '*', 'associated-node:update', 'manage-members'])(
+    'takes the verb %s',
+    (verb) => {
+      expect(needs([verb], { subresource: 'proxy', names: ['system:a', 'a.b'] }).reconcile(none).needs).toMatchObject([
+        { verbs: [verb] },
+      ]);
+    },
+  );
 });
+
+function needs(verbs: readonly string[], options?: NeedsOptions) {
+  return controller(Echo).needs(Secret, verbs, options);
+}

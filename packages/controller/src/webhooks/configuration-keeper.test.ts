@@ -22,28 +22,46 @@ const kept: KeptObject = {
     webhooks.map(({ clientConfig: config }, at) => ({ place: `/webhooks/${at}`, name: 'x', config })),
 };
 
-async function made(listerWatcher?: () => FakeListerWatcher<Configuration>) {
+interface Made {
+  readonly listerWatcher?: () => FakeListerWatcher<Configuration>;
+  /** Writes succeed. Default: they never end. */
+  readonly writes?: boolean;
+  readonly isLeader?: () => boolean;
+}
+
+async function made({ listerWatcher, writes = false, isLeader = () => true }: Made = {}) {
   const source = new FakeListerWatcher<Configuration>();
+  const written: string[] = [];
   const clock = new VirtualClock({ startMs: nowMs });
   const errors: string[] = [];
   const changes: boolean[] = [];
   const { authority, ...issuer } = await issued();
-  const logger = { ...silentLogger, error: (message: string, _?: LogFields) => void errors.push(message) };
+  const logger = {
+    ...silentLogger,
+    error: (message: string, _?: LogFields) => void errors.push(message),
+    info: (message: string) => void written.push(message),
+  };
   const client = {
     listerWatcher: listerWatcher ?? (() => source),
-    apply: () => new Promise<never>(() => undefined),
+    apply: async (_: unknown, applied: Configuration) => {
+      if (!writes) return await new Promise<never>(() => undefined);
+      if (written.length === 0) source.add(applied);
+      else source.modify(applied);
+      return applied;
+    },
   } as unknown as ResourceClient;
   const keeper = new ConfigurationKeeper(kept, {
     client,
     fieldManager: 'test',
     clock,
     logger,
-    isLeader: () => true,
-    refreshedCertificates: () => new Promise(() => undefined),
+    isLeader,
+    refreshedCertificates: async () =>
+      writes ? { serving: issuer.serving, bundle: authority } : await new Promise(() => undefined),
     onChange: () => void changes.push(true),
   });
   const stop = new AbortController();
-  return { source, clock, errors, changes, authority, issuer, keeper, stop };
+  return { source, clock, errors, written, changes, authority, issuer, keeper, stop };
 }
 
 async function issued() {
@@ -68,9 +86,11 @@ it('is ready while API servers trust what is served, although they do not yet tr
 it('follows again after an error, and says so', async () => {
   let calls = 0;
   const source = new FakeListerWatcher<Configuration>();
-  const { clock, keeper, authority, issuer, stop, errors } = await made(() => {
-    if (++calls === 1) throw new Error('the client is not there yet');
-    return source;
+  const { clock, keeper, authority, issuer, stop, errors } = await made({
+    listerWatcher: () => {
+      if (++calls === 1) throw new Error('the client is not there yet');
+      return source;
+    },
   });
   source.add(object(authority));
   keeper.start({ serving: issuer.serving, bundle: authority }, stop.signal);
@@ -80,6 +100,24 @@ it('follows again after an error, and says so', async () => {
   await clock.advance(60_000);
   await settle();
   expect(keeper.problem).toBeUndefined();
+  stop.abort();
+  await keeper.ended();
+});
+
+it.each([
+  ['once where it leads from the start', true, 1],
+  ['again when it begins to lead later, since another process may have written meanwhile', false, 2],
+])('applies what is missing %s', async (_, leadsFromStart, times) => {
+  let leads = leadsFromStart;
+  const { clock, keeper, authority, issuer, stop, written } = await made({ writes: true, isLeader: () => leads });
+  keeper.start({ serving: issuer.serving, bundle: authority }, stop.signal);
+  await settle();
+  expect(written).toHaveLength(1);
+  leads = true;
+  keeper.lead();
+  await clock.advance(60_000);
+  expect(keeper.problem).toBeUndefined();
+  expect(written).toHaveLength(times);
   stop.abort();
   await keeper.ended();
 });

@@ -40,6 +40,8 @@ export class ConfigurationKeeper {
   #hasSynced = false;
   #failure: string | undefined;
   #mustApply = false;
+  /** True = no other process has written since this one last applied, because this one leads. */
+  #hasApplied = false;
   #lastWriteMs = Number.NEGATIVE_INFINITY;
   #work: Promise<unknown> = Promise.resolve();
 
@@ -69,9 +71,10 @@ export class ConfigurationKeeper {
 
   /**
    * Applies once when this process begins to lead, because server-side apply drops fields of an earlier program
-   * version.
+   * version. A process that leads from the start has done it already if the object was missing or differed.
    */
   lead(): void {
+    if (this.#hasApplied) return;
     this.#mustApply = true;
     this.#wake.now();
   }
@@ -196,9 +199,13 @@ export class ConfigurationKeeper {
     const write = this.#needed();
     if (signal.aborted || write === undefined) return;
     this.#lastWriteMs = clock.monotonicNow();
+    const isLeader = this.#ports.isLeader();
     const written = write === 'apply' ? await this.#apply(signal) : await this.#patch(signal);
     this.#see(written);
-    if (write === 'apply') this.#mustApply = false;
+    if (write === 'apply') {
+      this.#mustApply = false;
+      this.#hasApplied = isLeader;
+    }
     const { resource, name } = this.#kept;
     this.#ports.logger.info('Wrote the configuration of webhooks', { kind: resource.kind, name, write });
   }

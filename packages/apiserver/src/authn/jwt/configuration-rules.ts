@@ -3,10 +3,9 @@
 // taken.
 import { X509Certificate } from 'node:crypto';
 import { dnsSubdomainErrors, type FieldError } from '@kapstan/api/errors';
-import { goQuote, type SlicedWork } from '@kapstan/api/internal';
-import type { CompiledExpression } from '@kapstan/cel';
+import type { SlicedWork } from '@kapstan/api/internal';
+import { type CompiledExpression, parseUrl } from '@kapstan/cel';
 import { collectFieldErrorsInSlices, type Field } from '../../registry/meta/field.ts';
-import { parseGoUrl } from '../../registry/meta/go-url.ts';
 import type {
   AuthenticationConfiguration,
   ClaimMappings,
@@ -123,11 +122,11 @@ function checkUrl(at: Field, text: string, disallowed: readonly string[]): void 
   if (disallowed.includes(text)) {
     at.invalid(text, `URL must not overlap with disallowed issuers: [${[...disallowed].sort().join(' ')}]`);
   }
-  const url = parseGoUrl(text);
-  if (typeof url === 'string') return at.invalid(text, `parse ${goQuote(text)}: ${url}`);
+  const url = parseUrl(text);
+  if (typeof url === 'string') return at.invalid(text, url);
   if (url.scheme !== 'https') at.invalid(text, 'URL scheme must be https');
   if (url.user !== undefined) at.invalid(text, 'URL must not contain a username or password');
-  if (url.query !== '') at.invalid(text, 'URL must not contain a query');
+  if (url.rawQuery !== '') at.invalid(text, 'URL must not contain a query');
   if (url.fragment !== '') at.invalid(text, 'URL must not contain a fragment');
 }
 

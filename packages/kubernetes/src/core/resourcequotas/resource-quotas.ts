@@ -2,13 +2,9 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
-import type {
-  ResourceQuota,
-  ResourceQuotaSpec,
-  ScopedResourceSelectorRequirement,
-  ScopeSelector,
-} from '@kapstan/kinds/core/v1';
+import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { isQuotaHugePages, validateResourceAmount, validateResourceName } from '../../validation/resource-rules.ts';
 
 export const resourceQuotas: BuiltinKind<ResourceQuota> = {
@@ -111,7 +107,7 @@ function validateScopeSelector(at: Field, { scopeSelector, scopes, hard }: DeepR
     if (!standardScopes.has(term.scopeName)) at.child('scopeName').invalid(term.scopeName, 'unsupported scope');
     for (const resource of Object.keys(hard ?? {})) {
       if (!isValidFor(term.scopeName, resource))
-        at.invalid(goSelector(scopeSelector), 'unsupported scope applied to resource');
+        at.invalid(internalForm('core.ScopeSelector', scopeSelector), 'unsupported scope applied to resource');
     }
     validateScopeTerm(at, term);
   }
@@ -119,16 +115,6 @@ function validateScopeSelector(at: Field, { scopeSelector, scopes, hard }: DeepR
   // Kubernetes shows the plain scopes in this error.
   for (const pair of conflicts)
     if (pair.every((scope) => named.includes(scope))) at.invalid(scopes ?? null, 'conflicting scopes');
-}
-
-/** Returns the form of a selector that error texts show, with Go's names. */
-function goSelector(selector: DeepReadonly<ScopeSelector> | undefined): unknown {
-  const terms = selector?.matchExpressions?.map(({ scopeName, operator, values }) => ({
-    ScopeName: scopeName,
-    Operator: operator,
-    Values: values ?? null,
-  }));
-  return { MatchExpressions: terms ?? null };
 }
 
 function validateScopeTerm(

@@ -42,7 +42,8 @@ let users = 0;
 
 /** Has large patterns done by the thread until the returned function is called, which ends it with its last user. */
 export function sharePatternThread(): () => Promise<void> {
-  if (shared === undefined) usePatternThread((shared = new PatternJobs()));
+  shared ??= new PatternJobs();
+  usePatternThread(shared);
   users += 1;
   return async () => {
     users -= 1;

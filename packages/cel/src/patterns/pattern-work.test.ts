@@ -135,6 +135,13 @@ describe('work that is too much for a turn', () => {
     }
   });
 
+  it('has the thread find all matches of a long text', async () => {
+    const expression = compile("a.findAll('a.*b|a').size()", { declarations });
+    usePatternThread({ answer: async (job) => (job.text.length < 2_000 ? { fault: job.text } : { value: ['a'] }) });
+    expect(await expression.evaluateInTurns({ a: 'a'.repeat(2_000) })).toMatchObject({ value: 1 });
+    expect(await expression.evaluateInTurns({ a: 'a'.repeat(300) })).toMatchObject({ value: 300 });
+  });
+
   it('pauses between many small patterns when they are compiled', () => {
     const patterns = Array.from({ length: 500 }, (_, at) => `a.matches('x[a-z]{20}${at}')`);
     expect(pauses(compileInSlices(patterns.join(' || '), { declarations }))).toBeGreaterThan(80);

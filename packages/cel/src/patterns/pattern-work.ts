@@ -40,6 +40,9 @@ export const stepsPerTurn: number = 256 * 1024;
 /** Steps between two pauses, which take a millisecond or less. */
 export const stepsPerSlice: number = 16 * 1024;
 
+/** Maximum number of steps of all matches of `findAll` together, which pause between each other. */
+const stepsOfFindAll = 16 * stepsPerTurn;
+
 let threadInUse: PatternThread | undefined;
 
 /** Has large jobs of all evaluations in this process done by a thread, if they can wait for it. Undefined = none. */
@@ -65,12 +68,16 @@ export function answerPatternJob({ operation, pattern, text, limit }: PatternJob
 
 /** Does a job with pauses; returns its value or failure. Throws EvaluationStop when the thread cannot do it. */
 export function* patternWork(job: PatternJob): SlicedWork<unknown> {
-  const { operation, pattern, text } = job;
-  const steps = stepsOfCompiling(pattern) + stepsOfMatching(pattern, text);
-  const later = steps > stepsPerTurn ? yield* settled(threadInUse?.answer(job)) : undefined;
-  if (later === undefined && operation === 'findAll') return yield* findAllInSlices(job);
+  const later = isLarge(job) ? yield* settled(threadInUse?.answer(job)) : undefined;
+  if (later === undefined && job.operation === 'findAll') return yield* findAllInSlices(job);
   const answer = later ?? answerPatternJob(job);
   return answer.fault === undefined ? answer.value : new CelFailure(answer.fault);
+}
+
+function isLarge({ operation, pattern, text }: PatternJob): boolean {
+  const steps = stepsOfMatching(pattern, text);
+  if (stepsOfCompiling(pattern) + steps > stepsPerTurn) return true;
+  return operation === 'findAll' && steps * text.length > stepsOfFindAll;
 }
 
 /** Each match may read the rest of the text, so that all of them take time that grows with its square. */

@@ -1,5 +1,5 @@
 // Cases of admission policies: large policies that are written, and requests under policies that are large or many.
-import { configMaps, type GrowthCase, type GrowthRequest, members, times } from '../growth-case.ts';
+import { configMaps, type GrowthCase, type GrowthRequest, members, newPattern, times } from '../growth-case.ts';
 
 const group = '/apis/admissionregistration.k8s.io/v1';
 const policies = `${group}/validatingadmissionpolicies`;
@@ -28,7 +28,7 @@ const always = [{ expression: 'true' }];
 
 const matching = (pattern: string): object =>
   policy({ validations: [{ expression: `object.data.a.matches(${pattern})` }] });
-const ofClasses = (n: number): object => matching(`'${'[a-c]'.repeat(n / 5)}'`);
+const ofClasses = (n: number): object => matching(`'${newPattern(n)}'`);
 
 export const policyCases: readonly GrowthCase[] = [
   {
@@ -67,7 +67,7 @@ export const policyCases: readonly GrowthCase[] = [
     name: 'an object with a pattern for a policy',
     full: 400_000,
     prepare: () => [install(policies, matching('object.data.b')), bound()],
-    request: (n) => configMap({ a: 'abc', b: '[a-c]'.repeat(n / 5) }),
+    request: (n) => configMap({ a: 'abc', b: newPattern(n) }),
     made,
   },
   {

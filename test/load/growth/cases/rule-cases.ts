@@ -1,7 +1,7 @@
 // Cases of rules (x-kubernetes-validations) over lists, maps and texts that grow: rules that hold and that fail, at
 // creation and when a value is compared with its old one.
 import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
-import { members, mostMembers, times } from '../growth-case.ts';
+import { members, mostMembers, newPattern, times } from '../growth-case.ts';
 import {
   collectionOf,
   customObject,
@@ -47,12 +47,11 @@ export const ruledDefinition: GrowthRequest = definitionOf(kind, {
 const codes = [201, 200, 413, 422];
 
 const patterned: GrowthKind = { kind: 'RulePatterned', plural: 'rulepatterneds', versions: ['v1'] };
-const classes = (n: number): string => '[a-c]'.repeat(n / 5);
 const short = { type: 'string', maxLength: 3 };
 const ofClasses = (n: number): GrowthRequest =>
   definitionOf(patterned, {
-    matched: ruled(short, `self.matches('${classes(n)}')`),
-    found: ruled(short, `self.find('${classes(n)}') == ''`),
+    matched: ruled(short, `self.matches('${newPattern(n)}')`),
+    found: ruled(short, `self.find('${newPattern(n)}') == ''`),
   });
 const given = { type: 'object', properties: { text: short, pattern: { type: 'string', maxLength: 500_000 } } };
 const ofGiven = (): GrowthRequest =>
@@ -108,7 +107,7 @@ export const ruleCases: readonly GrowthCase[] = [
       definitionOf(patterned, {
         text: ruled(
           { type: 'string', maxLength: 10 },
-          times(n / 30, (i) => `self.matches('[a-z]{9}${i}[0-9]{9}')`).join(' || '),
+          times(n / 30, () => `self.matches('${newPattern(15)}')`).join(' || '),
         ),
       }),
   },
@@ -116,7 +115,7 @@ export const ruleCases: readonly GrowthCase[] = [
   patternedWrite('pattern of classes, searched', 50_000, { define: ofClasses, of: () => ({ found: 'abc' }) }),
   patternedWrite('pattern of the object', 400_000, {
     define: ofGiven,
-    of: (n) => ({ given: { text: 'abc', pattern: classes(n) } }),
+    of: (n) => ({ given: { text: 'abc', pattern: newPattern(n) } }),
   }),
   patternedWrite('pattern of the object with repetitions', 400_000, {
     define: ofGiven,

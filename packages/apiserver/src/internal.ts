@@ -153,7 +153,6 @@ export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
 export { dropNullsInSlices } from './schema/null-pruning.ts';
 export { compilePattern } from './schema/pattern.ts';
-export { patternSize } from './schema/pattern-size.ts';
 export { pruneInSlices, pruneUnknownFields } from './schema/pruning.ts';
 export type { SchemaNode } from './schema/schema-node.ts';
 export { type JsonSchema, structuralSchema } from './schema/structural-schema.ts';

@@ -1,6 +1,7 @@
 // compile turns a text into an expression that can be evaluated.
 import { runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { checkExpression } from './checker/checker.ts';
+import { checkPatterns } from './checker/pattern-check.ts';
 import { resolveNames } from './checker/unchecked.ts';
 import { validateLiterals } from './checker/validators.ts';
 import { estimateCost } from './cost/cost-estimate.ts';
@@ -110,9 +111,11 @@ export function* compileInSlices(text: string, options: CompileOptions = {}): Sl
   issues.throwIfAny();
   yield;
   if (options.checksTypes === false) resolveNames(expr, environment);
-  else {
-    checkExpression(expr, environment, issues);
-    issues.throwIfAny();
+  else checkExpression(expr, environment, issues);
+  issues.throwIfAny();
+  yield* checkPatterns(expr, issues);
+  issues.throwIfAny();
+  if (options.checksTypes !== false) {
     validateLiterals(expr, environment, issues);
     issues.throwIfAny();
   }

@@ -18,6 +18,14 @@ export { jsonPatchLibrary } from './libraries/json-patch.ts';
 export { CelQuantity } from './libraries/quantity.ts';
 export { CelSemver } from './libraries/semver.ts';
 export { CelUrl } from './libraries/urls.ts';
+export { patternSize } from './patterns/pattern-size.ts';
+export {
+  answerPatternJob,
+  type PatternAnswer,
+  type PatternJob,
+  type PatternThread,
+  usePatternThread,
+} from './patterns/pattern-work.ts';
 export type { VariableSource } from './plan/frame.ts';
 export {
   type Activation,

@@ -4,6 +4,7 @@
 import { type Clock, systemClock } from '@kapstan/api';
 import { type CallSignal, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
 import type { Environment } from './environment.ts';
+import { stepsPerSlice, stepsPerTurn } from './patterns/pattern-work.ts';
 import { type Code, runSlices } from './plan/code.ts';
 import { emit } from './plan/emit.ts';
 import { Frame, GiveUp, type VariableSource } from './plan/frame.ts';
@@ -19,6 +20,19 @@ export const perCallLimit = 1_000_000;
 
 /** Cost at which an attempt without pauses is abandoned: a few milliseconds. */
 const giveUpCost = 50_000;
+
+/** Steps of matching patterns at which it is abandoned. */
+const stepsOfFirstTry = stepsPerTurn / 4;
+
+/** Steps of all evaluations since the last pause for them: each may have too few for a pause of its own. */
+let stepsWithoutPause = 0;
+
+function hasManySteps({ steps }: Frame): boolean {
+  stepsWithoutPause += steps;
+  if (stepsWithoutPause < stepsPerSlice) return false;
+  stepsWithoutPause = 0;
+  return true;
+}
 
 /** Values of variables by name; undefined for one without a value. */
 export type Activation = Readonly<Record<string, unknown>> | VariableSource;
@@ -58,7 +72,7 @@ export class Program {
 
   /** Evaluates in one go, however long that takes; the budget limits it. */
   evaluate(activation: Activation = {}, { budget = perCallLimit }: EvaluateOptions = {}): Evaluation {
-    return finish(new Frame(sourceOf(activation), budget), (frame) => this.#code.run(frame));
+    return finish(new Frame(sourceOf(activation), { budget }), (frame) => this.#code.run(frame));
   }
 
   /**
@@ -70,15 +84,20 @@ export class Program {
     { budget = perCallLimit, firstTryCost = giveUpCost }: SlicedOptions = {},
   ): SlicedWork<Evaluation> {
     const source = sourceOf(activation);
-    if (this.#code.slices === undefined || budget <= firstTryCost) return this.evaluate(activation, { budget });
-    const attempt = new Frame(source, budget, firstTryCost);
+    if (this.#code.slices === undefined) return this.evaluate(activation, { budget });
+    const attempt = new Frame(source, { budget, limit: Math.min(budget, firstTryCost), mostSteps: stepsOfFirstTry });
     try {
-      return finish(attempt, (frame) => this.#code.run(frame));
+      const evaluation = finish(attempt, (frame) => this.#code.run(frame));
+      if (hasManySteps(attempt)) yield;
+      return evaluation;
     } catch (error) {
       if (!(error instanceof GiveUp)) throw error;
     }
     yield;
-    return yield* this.#slices(new Frame(source, budget));
+    const frame = new Frame(source, { budget });
+    const evaluation = yield* this.#slices(frame);
+    if (hasManySteps(frame)) yield;
+    return evaluation;
   }
 
   /** Evaluates in turns of the event loop, and waits for authorizers that answer later. */
@@ -123,6 +142,7 @@ async function inTurns(
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
+    if (step.value !== undefined) await step.value;
     if (!slice.endsHere()) continue;
     await slice.nextTurn();
     signal?.throwIfAborted?.();

@@ -54,6 +54,11 @@ export const pods: string = `${namespacePath}/pods`;
 /** A little less than a body may hold in one object: the case may have members of its own beside them. */
 export const mostMembers = 99_000;
 
+let patterns = 0;
+
+/** Returns another pattern of about n characters at each call, because servers keep the patterns that they have compiled. */
+export const newPattern = (n: number): string => `${'[a-c]'.repeat(n / 5)}${patterns++}`;
+
 /** Returns `count` values: `times(3, (i) => i)` is [0, 1, 2]. */
 export function times<T>(count: number, of: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => of(index));

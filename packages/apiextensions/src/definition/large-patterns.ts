@@ -2,7 +2,7 @@
 // definition-resource.ts.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
-import { patternSize } from '@kapstan/apiserver/internal';
+import { patternSize } from '@kapstan/cel';
 
 /** Maximum size of all different patterns of a definition that are compiled in one turn, which takes about 20 ms. */
 const mostInstructions = 2048;

@@ -1,8 +1,8 @@
 // ValidationMeasure counts the work that validating a value by its schema takes, without doing it. Used by
 // registry/store/large-validation.ts.
 import { isJsonObject, knownSize } from '@kapstan/api/internal';
+import { patternSize } from '@kapstan/cel';
 import { isCompiledPattern } from './pattern.ts';
-import { patternSize } from './pattern-size.ts';
 import type { JsonSchema } from './structural-schema.ts';
 
 /** Maximum number of values checked in one turn, each counted once for every schema that it is checked against. */

@@ -1,8 +1,7 @@
 // Validators: checks of literals after the types are known: constant durations, timestamps and patterns, elements of one type,
 // format strings.
 import type { Environment, ValidationOptions } from '../environment.ts';
-import { compilePattern } from '../libraries/pattern.ts';
-import { type CallExpr, childrenOf, type Expr, type ListExpr, type MapExpr } from '../syntax/expr.ts';
+import { type CallExpr, childrenOf, type Expr, type ListExpr, type LiteralExpr, type MapExpr } from '../syntax/expr.ts';
 import type { Issues } from '../syntax/issues.ts';
 import { type CelType, durationType, dynType, formatType, isEquivalentType, timestampType } from '../types/cel-type.ts';
 import { convertValue } from '../values/conversion.ts';
@@ -42,17 +41,17 @@ function validateCall(call: CallExpr, issues: Issues): void {
   const [arg] = call.args;
   if (arg?.kind !== 'literal') return;
   const isValid = literalCheck(call.name);
-  if (isValid !== undefined && !isValid(arg.value)) issues.add(arg.offset, `invalid ${call.name} argument`);
+  if (isValid !== undefined && !isValid(arg)) issues.add(arg.offset, `invalid ${call.name} argument`);
 }
 
-function literalCheck(name: string): ((value: unknown) => boolean) | undefined {
+function literalCheck(name: string): ((literal: LiteralExpr) => boolean) | undefined {
   switch (name) {
     case 'duration':
-      return (value) => !isFailure(convertValue(value, durationType));
+      return ({ value }) => !isFailure(convertValue(value, durationType));
     case 'timestamp':
-      return (value) => !isFailure(convertValue(value, timestampType));
+      return ({ value }) => !isFailure(convertValue(value, timestampType));
     case 'matches':
-      return (value) => typeof value !== 'string' || !isFailure(compilePattern(value));
+      return ({ patternFault }) => patternFault === undefined;
     default:
       return undefined;
   }

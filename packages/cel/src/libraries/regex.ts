@@ -1,9 +1,9 @@
 // Matches patterns in texts. plan/function-plan.ts compiles constant patterns once.
 import type { Library } from '../environment.ts';
+import { compilePattern, findAllPattern, findPattern } from '../patterns/pattern.ts';
 import { memberOverload } from '../types/function-declaration.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
 import type { Int } from '../values/integers.ts';
-import { compilePattern, findAllPattern, findPattern } from './pattern.ts';
 
 function illegal({ message }: CelFailure): CelFailure {
   return new CelFailure(`Illegal regex: ${message}`);

@@ -1,6 +1,7 @@
 // The standard library: operators, conversions, sizes, texts. Times are in standard-times.ts.
 
 import type { Library } from '../environment.ts';
+import { compilePattern, matchesPattern } from '../patterns/pattern.ts';
 import { standardMacros } from '../syntax/macros.ts';
 import {
   anyListType,
@@ -25,7 +26,6 @@ import { contains } from '../values/equality.ts';
 import { isFailure, overloadFailure } from '../values/failure.ts';
 import { sizeOf } from '../values/sizes.ts';
 import { kindOf, typeOfValue } from '../values/value.ts';
-import { compilePattern, matchesPattern } from './pattern.ts';
 import { timeFunctions } from './standard-times.ts';
 
 type Operator = '+' | '-' | '*' | '/' | '%';

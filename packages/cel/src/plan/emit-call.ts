@@ -2,6 +2,7 @@
 import type { CallCost } from '../cost/runtime-cost.ts';
 import { isFailure } from '../values/failure.ts';
 import { type Code, hasLoop, type Run, runAllSlices, runSlices } from './code.ts';
+import { emitPatternCall } from './emit-pattern-call.ts';
 import { fastBinary } from './fast-calls.ts';
 import type { Frame } from './frame.ts';
 import type { CallNode, PlanNode } from './plan-node.ts';
@@ -19,6 +20,7 @@ export function chargeCall(
 
 export function emitCall(node: CallNode, emit: Emit): Code {
   const codes = node.args.map(emit);
+  if (node.pattern !== undefined) return emitPatternCall(node, node.pattern, codes);
   if (node.mode === 'untilError') return emitUntilError(node, codes);
   if (codes.length === 1) return emitUnary(node, codes[0] as Code);
   return codes.length === 2 ? emitBinary(node, codes as [Code, Code]) : emitUntilError(node, codes);

@@ -1,5 +1,6 @@
 // Frame: the state of one evaluation: its variables and the cost so far.
 
+import { stepsPerSlice } from '../patterns/pattern-work.ts';
 import { EvaluationStop } from '../values/failure.ts';
 
 /** Provides the variables of an evaluation. Returns undefined for a variable without a value. */
@@ -11,6 +12,14 @@ export interface VariableSource {
 export class GiveUp extends Error {}
 
 const costExceeded = 'operation cancelled: actual cost limit exceeded';
+
+interface Limits {
+  readonly budget: number;
+  /** Cost at which this attempt ends. Default: the budget. */
+  readonly limit?: number;
+  /** Steps of matching patterns at which this attempt ends. Default: it does not. */
+  readonly mostSteps?: number;
+}
 
 /** A slot without a value yet. */
 export const unset: unique symbol = Symbol('unset');
@@ -25,11 +34,16 @@ export class Frame {
   readonly slots: unknown[] = [];
   /** Cost at which a sliced evaluation makes its next pause. */
   pauseAt = 0;
+  /** Steps of matching patterns so far. */
+  steps = 0;
+  readonly #mostSteps: number;
+  #pauseAtStep = stepsPerSlice;
 
-  constructor(variables: VariableSource, budget: number, limit: number = budget) {
+  constructor(variables: VariableSource, { budget, limit = budget, mostSteps = Number.POSITIVE_INFINITY }: Limits) {
     this.#variables = variables;
     this.#budget = budget;
     this.limit = limit;
+    this.#mostSteps = mostSteps;
   }
 
   find(name: string): unknown {
@@ -48,6 +62,20 @@ export class Frame {
     if (this.cost <= this.limit) return;
     this.cost = Math.min(this.cost, this.limit + 1);
     this.#stop();
+  }
+
+  /** Counts steps of matching a pattern before they are made. */
+  countSteps(steps: number): void {
+    this.steps += steps;
+    if (this.steps > this.#mostSteps) throw new GiveUp();
+  }
+
+  /** Counts steps in an evaluation in slices. Returns true when it must pause before it makes them. */
+  isTimeToPause(steps: number): boolean {
+    this.steps += steps;
+    if (this.steps < this.#pauseAtStep) return false;
+    this.#pauseAtStep = this.steps + stepsPerSlice;
+    return true;
   }
 
   #stop(): never {

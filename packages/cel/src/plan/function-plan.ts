@@ -1,7 +1,8 @@
-// Plans calls of functions: the implementation, its mode and its cost. Constant patterns are compiled here.
+// Plans calls of functions: the implementation, its mode and its cost.
 import { runtimeCost } from '../cost/runtime-cost.ts';
 import type { Environment } from '../environment.ts';
-import { compilePattern, findAllPattern, findPattern, matchesPattern } from '../libraries/pattern.ts';
+import { compilePattern, findAllPattern, findPattern, matchesPattern } from '../patterns/pattern.ts';
+import type { PatternOperation } from '../patterns/pattern-work.ts';
 import { CelProgramError } from '../syntax/issues.ts';
 import type { CheckedCall, FunctionDeclaration } from '../types/function-declaration.ts';
 import type { AnyList } from '../values/cel-list.ts';
@@ -16,6 +17,8 @@ interface PlannedCall {
   readonly name: string;
   readonly args: readonly PlanNode[];
   readonly overloads: readonly string[];
+  /** The reason why the constant second argument is not a pattern, for functions that take one. */
+  readonly patternFault: CelFailure | undefined;
 }
 
 const conversions = new Set([
@@ -44,7 +47,7 @@ export function planFunction(environment: Environment, call: PlannedCall): PlanN
   }
   const node = callNode(environment, call, overload);
   if (conversions.has(call.name) && call.args.length === 1 && first.kind === 'constant') return folded(node);
-  return withConstantPattern(node);
+  return withPattern(node, call.patternFault);
 }
 
 function callNode(environment: Environment, { name, args }: PlannedCall, overload: string): CallNode {
@@ -84,38 +87,33 @@ function isVariadic(params: number, id: string): boolean {
 
 /** Returns the constant result of converting a constant. */
 function folded(node: CallNode): PlanNode {
-  const frame = new Frame({ find: () => undefined }, Number.POSITIVE_INFINITY);
+  const frame = new Frame({ find: () => undefined }, { budget: Number.POSITIVE_INFINITY });
   const value = emit(node).run(frame);
   if (isFailure(value)) throw new CelProgramError(value.message);
   return { kind: 'constant', value };
 }
 
-type PatternFunction = (pattern: Exclude<ReturnType<typeof compilePattern>, { kind: 'failure' }>) => CheckedCall;
+const patternFunctions: ReadonlyMap<string, PatternOperation> = new Map(
+  (['matches', 'find', 'findAll'] as const).map((name) => [name, name]),
+);
 
-const patternFunctions: ReadonlyMap<string, PatternFunction> = new Map<string, PatternFunction>([
-  [
-    'matches',
-    (pattern) => (text: unknown) => (typeof text === 'string' ? matchesPattern(pattern, text) : overloadFailure(text)),
-  ],
-  [
-    'find',
-    (pattern) => (text: unknown) => (typeof text === 'string' ? findPattern(pattern, text) : overloadFailure(text)),
-  ],
-  [
-    'findAll',
-    (pattern) =>
-      (text: unknown, _: unknown, limit: unknown = -1) => {
-        if (typeof text !== 'string') return overloadFailure(text);
-        return typeof limit === 'number' ? findAllPattern(pattern, text, limit) : overloadFailure(limit);
-      },
-  ],
-]);
-
-function withConstantPattern(node: CallNode): PlanNode {
+/** A constant pattern is not compiled here, because that may take seconds: it was checked, and is compiled on first use. */
+function withPattern(node: CallNode, fault: CelFailure | undefined): PlanNode {
+  const operation = patternFunctions.get(node.name);
+  if (operation === undefined) return node;
   const [, pattern] = node.args;
-  const patternFunction = patternFunctions.get(node.name);
-  if (patternFunction === undefined || pattern?.kind !== 'constant' || typeof pattern.value !== 'string') return node;
-  const compiled = compilePattern(pattern.value);
-  if (isFailure(compiled)) throw new CelProgramError(compiled.message);
-  return { ...node, run: patternFunction(compiled), mode: 'untilError' };
+  if (pattern?.kind !== 'constant' || typeof pattern.value !== 'string') return { ...node, pattern: operation };
+  if (fault !== undefined) throw new CelProgramError(fault.message);
+  return { ...node, run: constantPattern(operation, pattern.value), pattern: operation, mode: 'untilError' };
+}
+
+function constantPattern(operation: PatternOperation, text: string): CheckedCall {
+  return (searched: unknown, _: unknown, limit: unknown = -1) => {
+    if (typeof searched !== 'string') return overloadFailure(searched);
+    const pattern = compilePattern(text);
+    if (isFailure(pattern)) return pattern;
+    if (operation === 'matches') return matchesPattern(pattern, searched);
+    if (operation === 'find') return findPattern(pattern, searched);
+    return typeof limit === 'number' ? findAllPattern(pattern, searched, limit) : overloadFailure(limit);
+  };
 }

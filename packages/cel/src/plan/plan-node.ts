@@ -2,6 +2,7 @@
 // cel-go: a variable with its selections is one node (an attribute), and the branches of a conditional are resolved
 // instead of evaluated.
 import type { CallCost } from '../cost/runtime-cost.ts';
+import type { PatternOperation } from '../patterns/pattern-work.ts';
 import type { CheckedCall } from '../types/function-declaration.ts';
 
 export interface ConstantNode {
@@ -44,6 +45,8 @@ export interface CallNode {
   readonly args: readonly PlanNode[];
   readonly run: CheckedCall;
   readonly cost: CallCost | number;
+  /** Set for functions whose second argument is a pattern. */
+  readonly pattern?: PatternOperation | undefined;
   /**
    * `each`: all arguments are evaluated, even after an error. `untilError`: an error ends the call before the next
    * argument, and the call then costs nothing. `lenient`: errors are passed to the implementation.

@@ -1,4 +1,5 @@
 // Planner turns a checked expression into the nodes that evaluate it. Constant parts are evaluated here, once.
+import { constantText } from '../checker/pattern-check.ts';
 import type { Environment } from '../environment.ts';
 import type { CallExpr, ComprehensionExpr, Expr, IdentExpr, SelectExpr } from '../syntax/expr.ts';
 import { CelProgramError } from '../syntax/issues.ts';
@@ -113,7 +114,12 @@ class Planner {
       case '_[?_]':
         return planIndex(first, second, true);
       default:
-        return planFunction(this.#environment, { name: expr.name, args, overloads: expr.reference?.overloads ?? [] });
+        return planFunction(this.#environment, {
+          name: expr.name,
+          args,
+          overloads: expr.reference?.overloads ?? [],
+          patternFault: constantText(operands[1])?.patternFault,
+        });
     }
   }
 

@@ -1,5 +1,6 @@
 // Expr: the tree of an expression. The checker writes types and references into it, so a tree belongs to one compilation.
 import type { CelType } from '../types/cel-type.ts';
+import type { CelFailure } from '../values/failure.ts';
 import type { Value } from '../values/value.ts';
 
 /** The declaration of a name: a variable or type (`name`), or the overloads that a call may use. */
@@ -15,9 +16,11 @@ interface ExprBase {
   reference?: Reference;
 }
 
-interface LiteralExpr extends ExprBase {
+export interface LiteralExpr extends ExprBase {
   kind: 'literal';
   readonly value: Value;
+  /** The reason why a constant pattern is none; found by checker/pattern-check.ts. */
+  patternFault?: CelFailure;
 }
 
 export interface IdentExpr extends ExprBase {

@@ -2,8 +2,8 @@
 import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
 import { members, mostMembers, times } from '../growth-case.ts';
 
-const group = 'growth.example.com';
-const definitionPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+export const group: string = 'growth.example.com';
+export const definitionPath: string = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 const text = { type: 'string' };
 const entry = { type: 'object', required: ['name'], properties: { name: text, port: { type: 'integer', default: 1 } } };

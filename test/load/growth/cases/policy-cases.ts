@@ -1,5 +1,5 @@
 // Cases of admission policies: large policies that are written, and requests under policies that are large or many.
-import { configMaps, type GrowthCase, type GrowthRequest, members, times } from '../growth-case.ts';
+import { configMaps, type GrowthCase, type GrowthRequest, members, newPattern, times } from '../growth-case.ts';
 
 const group = '/apis/admissionregistration.k8s.io/v1';
 const policies = `${group}/validatingadmissionpolicies`;
@@ -26,6 +26,10 @@ const configMap = (data: object): GrowthRequest =>
 const made = [object, `${policies}/growth`, `${bindings}/growth`, `${mutating}/growth`, `${mutatingBindings}/growth`];
 const always = [{ expression: 'true' }];
 
+const matching = (pattern: string): object =>
+  policy({ validations: [{ expression: `object.data.a.matches(${pattern})` }] });
+const ofClasses = (n: number): object => matching(`'${newPattern(n)}'`);
+
 export const policyCases: readonly GrowthCase[] = [
   {
     name: 'a policy of many validations',
@@ -46,6 +50,43 @@ export const policyCases: readonly GrowthCase[] = [
       made,
     }),
   ),
+  {
+    name: 'a policy with a pattern of classes',
+    full: 50_000,
+    request: (n) => install(policies, ofClasses(n)),
+    made,
+  },
+  {
+    name: 'an object under a policy with a pattern of classes',
+    full: 50_000,
+    prepare: (n) => [install(policies, ofClasses(n)), bound()],
+    request: () => configMap({ a: 'abc' }),
+    made,
+  },
+  {
+    name: 'an object with a pattern for a policy',
+    full: 400_000,
+    prepare: () => [install(policies, matching('object.data.b')), bound()],
+    request: (n) => configMap({ a: 'abc', b: newPattern(n) }),
+    made,
+  },
+  {
+    name: 'an object with a text for a large pattern of a policy',
+    full: 200_000,
+    prepare: () => [install(policies, matching("'(a|b)*a(a|b){100}c[ab]'")), bound()],
+    request: (n) => configMap({ a: 'aabab'.repeat(n / 5) }),
+    made,
+  },
+  {
+    name: 'an object with a text in which a policy finds much',
+    full: 4_000,
+    prepare: () => [
+      install(policies, policy({ validations: [{ expression: "object.data.a.findAll('a.*b|a').size() > 0" }] })),
+      bound(),
+    ],
+    request: (n) => configMap({ a: 'a'.repeat(n) }),
+    made,
+  },
   {
     name: 'a policy of many variables that name each other',
     full: 10_000,

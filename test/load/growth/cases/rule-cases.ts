@@ -1,8 +1,16 @@
 // Cases of rules (x-kubernetes-validations) over lists, maps and texts that grow: rules that hold and that fail, at
 // creation and when a value is compared with its old one.
 import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
-import { members, mostMembers, times } from '../growth-case.ts';
-import { collectionOf, customObject, definitionOf, type GrowthKind, ruled } from './custom-resource-cases.ts';
+import { members, mostMembers, newPattern, times } from '../growth-case.ts';
+import {
+  collectionOf,
+  customObject,
+  definitionOf,
+  definitionPath,
+  type GrowthKind,
+  group,
+  ruled,
+} from './custom-resource-cases.ts';
 
 const kind: GrowthKind = { kind: 'Ruled', plural: 'ruleds', versions: ['v1'] };
 const collection = collectionOf(kind);
@@ -38,6 +46,38 @@ export const ruledDefinition: GrowthRequest = definitionOf(kind, {
 
 const codes = [201, 200, 413, 422];
 
+const patterned: GrowthKind = { kind: 'RulePatterned', plural: 'rulepatterneds', versions: ['v1'] };
+const short = { type: 'string', maxLength: 3 };
+const ofClasses = (n: number): GrowthRequest =>
+  definitionOf(patterned, {
+    matched: ruled(short, `self.matches('${newPattern(n)}')`),
+    found: ruled(short, `self.find('${newPattern(n)}') == ''`),
+  });
+const given = { type: 'object', properties: { text: short, pattern: { type: 'string', maxLength: 500_000 } } };
+const ofGiven = (): GrowthRequest =>
+  definitionOf(patterned, { given: ruled(given, 'self.text.matches(self.pattern)') });
+const repeated = (n: number): string => '((ab){0,30}){0,30}'.repeat(n / 900);
+const patternedMade = [`${definitionPath}/${patterned.plural}.${group}`];
+
+const patternedWrite = (
+  name: string,
+  full: number,
+  { define, of }: { readonly define: (n: number) => GrowthRequest; readonly of: (n: number) => object },
+): GrowthCase => ({
+  ...{ name: `rule: ${name}`, full, codes, made: patternedMade },
+  prepare: (n) => [
+    define(n),
+    {
+      ...{ method: 'POST', path: `${collectionOf(patterned)}?dryRun=All`, isAwaited: true },
+      body: customObject({}, patterned),
+    },
+  ],
+  request: (n) => ({
+    ...{ method: 'POST', path: `${collectionOf(patterned)}?dryRun=All` },
+    body: customObject(of(n), patterned),
+  }),
+});
+
 const creates = (name: string, full: number, of: (n: number) => object): GrowthCase => ({
   ...{ name: `rule: ${name}`, full, codes, made: [`${collection}/growth`] },
   request: (n) => ({ method: 'POST', path: collection, body: customObject(of(n), kind) }),
@@ -57,6 +97,30 @@ const replaces = (name: string, full: number, of: (n: number, add: number) => ob
 const count = (n: number, each: (i: number) => number) => times(n, (i) => ({ name: `n${i}`, count: each(i) }));
 
 export const ruleCases: readonly GrowthCase[] = [
+  {
+    ...{ name: 'rule: definition with a pattern of classes', full: 50_000, codes, made: patternedMade },
+    request: ofClasses,
+  },
+  {
+    ...{ name: 'rule: definition with many patterns', full: 60_000, codes, made: patternedMade },
+    request: (n) =>
+      definitionOf(patterned, {
+        text: ruled(
+          { type: 'string', maxLength: 10 },
+          times(n / 30, () => `self.matches('${newPattern(15)}')`).join(' || '),
+        ),
+      }),
+  },
+  patternedWrite('pattern of classes, matched', 50_000, { define: ofClasses, of: () => ({ matched: 'abc' }) }),
+  patternedWrite('pattern of classes, searched', 50_000, { define: ofClasses, of: () => ({ found: 'abc' }) }),
+  patternedWrite('pattern of the object', 400_000, {
+    define: ofGiven,
+    of: (n) => ({ given: { text: 'abc', pattern: newPattern(n) } }),
+  }),
+  patternedWrite('pattern of the object with repetitions', 400_000, {
+    define: ofGiven,
+    of: (n) => ({ given: { text: 'abc', pattern: repeated(n) } }),
+  }),
   creates('broken on each item, with an expression for its message', 50_000, (n) => ({
     messages: times(n, () => -1),
   })),

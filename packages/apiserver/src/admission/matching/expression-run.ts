@@ -43,7 +43,7 @@ export class ExpressionRun {
     try {
       const work = expression.evaluateInSlices(variables, { budget: perCallLimit });
       const step = work.next();
-      return step.done === true ? step.value : this.#rest(expression, variables, work);
+      return step.done === true ? step.value : this.#rest(expression, variables, { work, answer: step.value });
     } catch (error) {
       if (!(error instanceof ValuePending)) throw error;
       return this.#after(error, expression, variables);
@@ -66,18 +66,25 @@ export class ExpressionRun {
   async #rest(
     expression: CompiledExpression,
     variables: VariableSource,
-    work: SlicedWork<Evaluation>,
+    { work, answer }: { readonly work: SlicedWork<Evaluation>; readonly answer: Promise<void> | undefined },
   ): Promise<Evaluation> {
     try {
+      if (answer !== undefined) await this.#settled(answer);
       for (;;) {
         if (this.#slice.endsHere()) await this.#nextTurn();
         const step = work.next();
         if (step.done === true) return step.value;
+        if (step.value !== undefined) await this.#settled(step.value);
       }
     } catch (error) {
       if (!(error instanceof ValuePending)) throw error;
       return this.#after(error, expression, variables);
     }
+  }
+
+  async #settled(answer: Promise<void>): Promise<void> {
+    await answer;
+    this.#signal?.throwIfAborted?.();
   }
 
   async #nextTurn(): Promise<void> {

@@ -170,6 +170,7 @@ class Evaluations {
     const work = expression.evaluateInSlices(this.#source, { budget: perCallLimit });
     let step = work.next();
     while (step.done !== true) {
+      if (step.value !== undefined) await step.value;
       if (this.#each.endsHere()) await this.#each.nextTurn();
       step = work.next();
     }

@@ -99,7 +99,8 @@ export class PolicySet<P extends AdmissionPolicy> implements PolicySource<P> {
           this.#hasSynced = true;
           break;
         }
-        if (slice.endsHere()) await slice.nextTurn();
+        const rest = restAfter(step.value, slice);
+        if (rest !== undefined) await rest;
         if (this.#isClosed) break;
       }
     }
@@ -141,4 +142,9 @@ function byPolicy(bindings: ReadonlyMap<string, PolicyBinding>): ReadonlyMap<str
     else group.push(binding);
   }
   return groups;
+}
+
+/** Returns what the work waits for before it goes on; undefined when it goes on in this turn. */
+function restAfter(answer: Promise<void> | undefined, slice: TurnSlice): Promise<void> | undefined {
+  return answer ?? (slice.endsHere() ? slice.nextTurn() : undefined);
 }

@@ -14,6 +14,11 @@ describe('patternSize', () => {
     ['\\((', 2],
     ['a))', 1],
     ['a{b}', 4],
+    ['\\pL\\PN', 18],
+    ['[\\pL_]+', 10],
+    ['(?i)[a-z]', 9],
+    ['(?i)[\\x{100}-\\x{1E000}]', 409],
+    ['(?i)[а-я]', 409],
   ];
   for (const [pattern, size] of sizes) it(`of ${pattern} is ${size}`, () => expect(patternSize(pattern)).toBe(size));
 

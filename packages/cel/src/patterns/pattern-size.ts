@@ -17,10 +17,22 @@ export function patternSize(pattern: string): number {
   return size;
 }
 
+/** A flag that makes the pattern, or a part of it, match upper and lower case alike. */
+const foldsCase = /\(\?[a-zA-Z]*i/;
 const repetition = /\{(\d{1,4})(?:(,)(\d{0,4}))?\}/y;
+
+/** A class of fewer characters takes as long to compile as one character. */
+const shortClass = 64;
+const unicodeClass = /\\p/gi;
+const range = /-/g;
+/** Texts without characters outside of ASCII, written or escaped. */
+const isAscii = /^(?!.*\\[xp])[\0-\x7f]*$/is;
+
+const timesIn = (text: string, part: RegExp): number => text.match(part)?.length ?? 0;
 
 class SizeReader {
   readonly #pattern: string;
+  readonly #foldsCase: boolean;
   /** Sizes of the groups that are open at this place. */
   readonly #outer: number[] = [];
   /** Size of the present group before its last part, which a repetition after it repeats. */
@@ -29,6 +41,7 @@ class SizeReader {
 
   constructor(pattern: string) {
     this.#pattern = pattern;
+    this.#foldsCase = foldsCase.test(pattern);
   }
 
   read(): number {
@@ -73,7 +86,10 @@ class SizeReader {
 
   /** A quoted text may have brackets that group nothing. */
   #escape(at: number): number {
-    if (this.#pattern[at + 1] !== 'Q') return this.#part(1, at + 2);
+    const letter = this.#pattern[at + 1];
+    // Classes of Unicode have hundreds of ranges.
+    if (letter === 'p' || letter === 'P') return this.#part(this.#foldsCase ? 16 : 8, at + 2);
+    if (letter !== 'Q') return this.#part(1, at + 2);
     const end = this.#pattern.indexOf('\\E', at + 2);
     const next = end < 0 ? this.#pattern.length : end;
     this.#part(next - at - 2, next);
@@ -86,7 +102,14 @@ class SizeReader {
     let end = this.#pattern[at + 1] === '^' ? at + 2 : at + 1;
     if (this.#pattern[end] === ']') end += 1;
     while (end < this.#pattern.length && this.#pattern[end] !== ']') end += this.#pattern[end] === '\\' ? 2 : 1;
-    return this.#part(1 + Math.floor((end - at) / 16), end + 1);
+    return this.#part(this.#classSize(this.#pattern.slice(at, end)), end + 1);
+  }
+
+  #classSize(text: string): number {
+    const size = (text.length < shortClass ? 1 : Math.floor(text.length / 4)) + 8 * timesIn(text, unicodeClass);
+    if (!this.#foldsCase) return size;
+    // Each character of a range outside of ASCII is looked up.
+    return 6 * size + (isAscii.test(text) ? 0 : 400 * timesIn(text, range));
   }
 
   #repeat(at: number): number {

@@ -1,0 +1,56 @@
+// PatternJobs has patterns of expressions compiled and matched by a thread when that takes longer than a turn
+// (validation/pattern-thread.ts). All servers of a process share one, because an expression does not know its server.
+import { systemClock } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { type PatternAnswer, type PatternJob, type PatternThread, usePatternThread } from '@kapstan/cel';
+import { JobThread } from '../schema/job-thread.ts';
+import { limitedWorker } from '../schema/limited-worker.ts';
+
+/** Longest time for one job. The largest pattern that RE2 allows takes some seconds of one core to compile. */
+const maxJobMs = 20_000;
+const maxStartMs = 30_000;
+/** Heap of the thread, in MiB. */
+const maxHeap = 768;
+
+/** Run from sources, the thread needs a Node that reads TypeScript: 22.18, or an older one with test/source-threads.mjs. */
+const threadFile = import.meta.url.endsWith('.ts')
+  ? new URL('../validation/pattern-thread.ts', import.meta.url)
+  : new URL('../validation/pattern-thread.js', import.meta.url);
+
+class PatternJobs implements PatternThread {
+  readonly #thread = new JobThread<PatternJob, PatternAnswer>({
+    clock: systemClock,
+    newThread: () => limitedWorker(threadFile, maxHeap),
+    sizeOf: ({ pattern, text }) => pattern.length + text.length,
+    maxJobMs,
+    maxStartMs,
+    tooSlow: () => internalError(`a pattern takes more than ${maxJobMs / 1000} s`),
+    failureOf: ({ message }) => internalError(`a pattern cannot be matched: ${message}`),
+  });
+
+  answer(job: PatternJob): Promise<PatternAnswer> {
+    return this.#thread.ask(job, undefined);
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+}
+
+let shared: PatternJobs | undefined;
+let users = 0;
+
+/** Has large patterns done by the thread until the returned function is called, which ends it with its last user. */
+export function sharePatternThread(): () => Promise<void> {
+  shared ??= new PatternJobs();
+  usePatternThread(shared);
+  users += 1;
+  return async () => {
+    users -= 1;
+    if (users > 0) return;
+    const last = shared;
+    shared = undefined;
+    usePatternThread(undefined);
+    await last?.close();
+  };
+}

@@ -42,6 +42,8 @@ export interface SchemaNode {
    * only.
    */
   readonly embedded?: ReadonlyMap<string, readonly string[]> | undefined;
+  /** Returns the default that is published for a member although nothing fills it in. Built-in kinds only. */
+  markedDefault?(member: string): unknown;
   /** The published schema (OpenAPI keywords), for value validation and `kubectl explain`. */
   readonly raw?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -10,6 +10,7 @@ export {
   CelAuthorizer,
   CelResourceCheck,
 } from './libraries/authorizer.ts';
+export { bindingsLibrary } from './libraries/bindings.ts';
 export { CelCidr } from './libraries/cidr.ts';
 export { CelFormat } from './libraries/format.ts';
 export { type GoUrl, isRequestUri, parseUrl } from './libraries/go-url.ts';

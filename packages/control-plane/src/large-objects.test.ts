@@ -168,6 +168,31 @@ describe('a large object', patience, () => {
     ]);
   });
 
+  it('may get empty lists where it had none', async () => {
+    const sets = builtinResources().find(({ kind }) => kind === 'StatefulSet') as ResourceDefinition;
+    const [, there] = storesOf(sets) as [GenericStore, GenericStore];
+    const env = many.map((index) => ({ name: `E${index}`, value: 'x' }));
+    const setWith = (selector: object): UnstructuredObject => {
+      const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i', env }] } };
+      const object = {
+        ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 's', namespace: 'default' } },
+        spec: { serviceName: 's', selector: { matchLabels: { a: 'b' }, ...selector }, template },
+      } as unknown as UnstructuredObject;
+      sets.applyDefaults(object);
+      return object;
+    };
+    asked.length = 0;
+    await there.create(testContext(), setWith({}));
+    const transform = async (): Promise<UnstructuredObject> => setWith({ matchExpressions: [] });
+    const { stored } = await there.update(testContext(), { name: 's', transform });
+    expect(asked).toHaveLength(2);
+    expect(stored.object).toMatchObject({
+      metadata: { generation: 1 },
+      spec: { selector: { matchLabels: { a: 'b' } } },
+    });
+    expect(stored.object).not.toHaveProperty('spec.selector.matchExpressions');
+  });
+
   it('of a custom kind is validated by its schema, and its status by that of the status', async () => {
     const [here, there] = storesOf(widgets) as [GenericStore, GenericStore];
     asked.length = 0;

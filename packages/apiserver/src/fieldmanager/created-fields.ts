@@ -75,6 +75,14 @@ interface PlaceOptions {
 
 const noSteps: readonly string[] = [];
 
+/** An empty list is not zero, though the stored form does not distinguish it from none. */
+function isZero(zero: unknown, value: unknown): boolean {
+  if (zero === undefined || (zero === null && value !== null)) return false;
+  if (!isJsonObject(zero) || !isJsonObject(value)) return jsonEqual(zero, value);
+  for (const name in value) if (!isZero(getOwn(zero, name), value[name])) return false;
+  return Object.keys(zero).every((name) => Object.hasOwn(value, name));
+}
+
 /** A map or list, and the fields owned in it by the time it has been walked. */
 class Place {
   readonly fields: FieldsV1 = {};
@@ -143,7 +151,7 @@ class Place {
     const { node, zero } = this.#options;
     const value = (this.#options.value as JsonObject)[name];
     const zeroHere = isJsonObject(zero) ? getOwn(zero, name) : undefined;
-    if (value === undefined || (zeroHere !== undefined && jsonEqual(zeroHere, value))) return undefined;
+    if (value === undefined || isZero(zeroHere, value)) return undefined;
     return this.#add(fieldElement(name), value, { zero: zeroHere, node: memberSchema(node, name) ?? deduced });
   }
 

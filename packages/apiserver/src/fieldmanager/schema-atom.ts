@@ -164,6 +164,8 @@ function keyedElement(node: SchemaNode, item: Readonly<Record<string, unknown>>)
 function keyDefault(items: SchemaNode, name: string): unknown {
   const key = items.properties?.get(name);
   if (key?.default !== undefined) return key.default;
+  const marked = items.markedDefault?.(name);
+  if (marked !== undefined) return marked;
   if (items.goType !== undefined && items.required?.includes(name)) {
     if (key?.type === 'integer' || key?.type === 'number') return 0;
     return key?.type === 'boolean' ? false : '';

@@ -114,6 +114,11 @@ class LazySchemaNode implements SchemaNode {
     this.preserveUnknownFields = names.goType !== undefined && freeFormTypes.has(names.goType);
   }
 
+  markedDefault(member: string): unknown {
+    const { definition } = this.#names;
+    return definition === undefined ? undefined : this.#schemas.types.markedDefault(definition, member);
+  }
+
   get properties(): ReadonlyMap<string, SchemaNode> | undefined {
     if (!this.#hasProperties) return undefined;
     this.#properties ??= new Map(

@@ -1,6 +1,7 @@
 // SchemaNode: one place in an object's schema, the same for built-in kinds and custom resources. Made by
 // definition-schemas.ts and structural-schema.ts; read by decoding, defaulting, pruning, patches and apply.
 import type { GroupVersionKind, SlicedWork } from '@kapstan/api/internal';
+import type { EmptyKeeping } from './go/kept-empties.ts';
 import type { Message } from './message.ts';
 import type { RawSchema, TypeDescription } from './schema-source.ts';
 
@@ -41,6 +42,8 @@ export interface SchemaNode {
    * only.
    */
   readonly embedded?: ReadonlyMap<string, readonly string[]> | undefined;
+  /** Returns the default that is published for a member although nothing fills it in. Built-in kinds only. */
+  markedDefault?(member: string): unknown;
   /** The published schema (OpenAPI keywords), for value validation and `kubectl explain`. */
   readonly raw?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -55,10 +58,10 @@ export interface ApiTypes {
   schemaOfKind(apiVersion: string, kind: string): SchemaNode | undefined;
   /** True for a known kind in a version that is no longer served. */
   isRetired(kind: GroupVersionKind): boolean;
-  /** Brings an object of a definition into its Go form in place. See go-form.ts. */
-  normalize(definition: string, object: Record<string, unknown>): void;
+  /** Brings an object of a definition into its Go form in place. See go-form.ts. `keeping` absent = the stored form. */
+  normalize(definition: string, object: Record<string, unknown>, keeping?: EmptyKeeping): void;
   /** Does what {@link normalize} does, for an object of any size. */
-  normalizeInSlices(definition: string, object: Record<string, unknown>): SlicedWork<void>;
+  normalizeInSlices(definition: string, object: Record<string, unknown>, keeping?: EmptyKeeping): SlicedWork<void>;
   /** Returns the zero value of a definition: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */
   zero(definition: string): Record<string, unknown>;
   /** Returns a message. Throws TypeError for a name without one. */

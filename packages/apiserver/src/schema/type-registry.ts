@@ -9,6 +9,7 @@ import {
 } from '@kapstan/api/internal';
 import { DefinitionSchemas } from './definition-schemas.ts';
 import { GoForms, normalizeGoForm, normalizeGoFormInSlices, zeroGoForm } from './go/go-form.ts';
+import type { EmptyKeeping } from './go/kept-empties.ts';
 import type { Message } from './message.ts';
 import { ProtobufMessages } from './protobuf-messages.ts';
 import type { ApiTypes, SchemaNode } from './schema-node.ts';
@@ -46,12 +47,12 @@ export class TypeRegistry implements ApiTypes {
     return this.#source.retiredKinds?.get(formatApiVersion(kind))?.includes(kind.kind) === true;
   }
 
-  normalize(definition: string, object: Record<string, unknown>): void {
-    normalizeGoForm(this.#forms.of(definition), object);
+  normalize(definition: string, object: Record<string, unknown>, keeping?: EmptyKeeping): void {
+    normalizeGoForm(this.#forms.of(definition), object, keeping);
   }
 
-  normalizeInSlices(definition: string, object: Record<string, unknown>): SlicedWork<void> {
-    return normalizeGoFormInSlices(this.#forms.of(definition), object);
+  normalizeInSlices(definition: string, object: Record<string, unknown>, keeping?: EmptyKeeping): SlicedWork<void> {
+    return normalizeGoFormInSlices(this.#forms.of(definition), object, keeping);
   }
 
   zero(definition: string): Record<string, unknown> {

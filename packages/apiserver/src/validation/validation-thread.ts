@@ -3,7 +3,7 @@
 // packages that know the kinds.
 import { parentPort } from 'node:worker_threads';
 import { type KubernetesObject, parseJson, type UnstructuredObject } from '@kapstan/api';
-import { tellFieldErrors } from '@kapstan/api/internal';
+import { formatApiVersion, tellFieldErrors } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { schemaMaker } from '../registry/definition/schema-resource.ts';
 import { serverContext } from '../registry/definition/server-context.ts';
@@ -33,6 +33,15 @@ function strategyOf(
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
+/** Reads an object, and marks again the empty lists and maps that equal none, because a copy of it has no marks. */
+function readObject({ schema, kind, ...version }: ResourceDefinition, bytes: Uint8Array): UnstructuredObject {
+  const object = parseJson(textOf(bytes)) as KubernetesObject as UnstructuredObject;
+  const name = schema.types?.nameOf(formatApiVersion(version), kind);
+  if (name !== undefined)
+    schema.types?.normalize(name, object as unknown as Record<string, unknown>, { fields: 'all', found: false });
+  return object;
+}
+
 function answer(
   makers: DefinitionMakers,
   { origin, subresource, namespace, object, old }: ValidationJob,
@@ -45,7 +54,7 @@ function answer(
     definition,
     strategy: strategyOf(definition, subresource),
     context: { ...serverContext(namespace), warn: (text) => void told.push(text) },
-    object: parseJson(textOf(object)) as KubernetesObject as UnstructuredObject,
+    object: readObject(definition, object),
     old: old === undefined ? undefined : (parseJson(textOf(old)) as UnstructuredObject),
   });
   return {

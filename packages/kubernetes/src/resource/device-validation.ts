@@ -1,10 +1,12 @@
-// Rules that device classes, claims and slices share: selectors, configurations, attributes, tolerations. Expressions
-// are checked for their length but not compiled. Source: pkg/apis/resource/validation.
+// Rules that device classes, claims and slices share: selectors, configurations, attributes, tolerations. Source:
+// pkg/apis/resource/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '@kapstan/kinds/resource.k8s.io/v1';
+import { tellFault } from '../admissionregistration/rule-defaults.ts';
 import { validateDriverName } from '../validation/driver-name.ts';
+import { deviceExpressionFault } from './device-expressions.ts';
 
 export const maxListItems = 32;
 const maxExpressionBytes = 10 * 1024;
@@ -50,11 +52,26 @@ export function validateSet<T>(
   validateUnique(at, items, keyOf);
 }
 
-export function validateSelectors(at: Field, selectors: readonly DeepReadonly<DeviceSelector>[] | undefined): void {
+/** `isStored`: an earlier version of the server accepted them, so that they must keep compiling. */
+export function validateSelectors(
+  at: Field,
+  selectors: readonly DeepReadonly<DeviceSelector>[] | undefined,
+  isStored = false,
+): void {
   validateItems(at, selectors, ({ cel }, place) => {
     if (cel === undefined) place.child('cel').required();
-    else if (Buffer.byteLength(cel.expression ?? '') > maxExpressionBytes)
-      place.child('cel', 'expression').tooLong(maxExpressionBytes);
+    else validateExpression(place.child('cel', 'expression'), cel.expression ?? '', isStored);
+  });
+}
+
+/** Source: validateCELSelector. */
+function validateExpression(at: Field, expression: string, isStored: boolean): void {
+  if (Buffer.byteLength(expression) > maxExpressionBytes) return at.tooLong(maxExpressionBytes);
+  at.later(function* () {
+    const fault = yield* deviceExpressionFault(expression, isStored);
+    if (fault === 'costly') at.forbidden('too complex, exceeds cost limit');
+    else if (fault !== undefined) tellFault(at, expression, fault);
+    yield;
   });
 }
 

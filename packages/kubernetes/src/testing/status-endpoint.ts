@@ -40,6 +40,17 @@ export function statusEndpoint(resource: string): StrategySubresource<Unstructur
 
 /** Returns the object as the endpoint would store it, and the stored one. */
 export function preparedStatus(resource: string, object: Fields, statuses: Statuses): [next: Fields, old: Fields] {
+  const [next, old] = sentStatus(resource, object, statuses);
+  statusEndpoint(resource).strategy.canonicalize?.(next);
+  return [next as unknown as Fields, old as unknown as Fields];
+}
+
+/** Returns the object as the endpoint validates it, and the stored one. */
+function sentStatus(
+  resource: string,
+  object: Fields,
+  statuses: Statuses,
+): [next: UnstructuredObject, old: UnstructuredObject] {
   const withStatus = (status: unknown): UnstructuredObject => {
     const copy = deepCopy({ metadata: { name: 'x' }, ...object, ...(status === undefined ? {} : { status }) });
     definitionOf(resource).applyDefaults(copy as UnstructuredObject);
@@ -47,11 +58,11 @@ export function preparedStatus(resource: string, object: Fields, statuses: Statu
   };
   const [next, old] = [withStatus(statuses.next), withStatus(statuses.old)];
   statusEndpoint(resource).strategy.prepareForUpdate(next, old, testContext());
-  return [next as unknown as Fields, old as unknown as Fields];
+  return [next, old];
 }
 
 /** Returns the endpoint's errors. */
 export function statusRefusals(resource: string, object: Fields, statuses: Statuses): string[] {
-  const [next, old] = preparedStatus(resource, object, statuses) as unknown as [UnstructuredObject, UnstructuredObject];
+  const [next, old] = sentStatus(resource, object, statuses);
   return statusEndpoint(resource).strategy.validateUpdate(next, old, testContext()).map(formatFieldError);
 }

@@ -53,17 +53,15 @@ export function selectsLabels(
 /** Returns the members in the order of the Go struct, for messages that show the selector. */
 export function goLabelSelector(selector: DeepReadonly<LabelSelector> | undefined): unknown {
   if (selector === undefined || selector === null) return null;
+  const { matchLabels, matchExpressions = [] } = selector;
+  const shown = matchExpressions.map(({ key, operator, values = [] }) => ({
+    key,
+    operator,
+    ...(values.length === 0 ? {} : { values }),
+  }));
   return {
-    ...(selector.matchLabels === undefined ? {} : { matchLabels: goStringMap(selector.matchLabels) }),
-    ...(selector.matchExpressions === undefined
-      ? {}
-      : {
-          matchExpressions: selector.matchExpressions.map(({ key, operator, values }) => ({
-            key,
-            operator,
-            ...(values === undefined ? {} : { values }),
-          })),
-        }),
+    ...(Object.keys(matchLabels ?? {}).length === 0 ? {} : { matchLabels: goStringMap(matchLabels) }),
+    ...(shown.length === 0 ? {} : { matchExpressions: shown }),
   };
 }
 

@@ -183,8 +183,8 @@ function validateClaims(
   const seen = new Map<string, Set<string>>();
   let names: string | undefined;
   at.each(claims, ({ name, request = '' }, place) => {
-    if (name === '') place.required();
-    else validateClaimOnce(place, { name, request, seen });
+    if (name === '') return place.required();
+    validateClaimOnce(place, { name, request, seen });
     if (known.has(name)) return;
     names ??= known.size === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`;
     place.notFound(name, `must be one of the names in pod.spec.resourceClaims${names}`);

@@ -8,6 +8,7 @@ import type { ObjectSubresource, ResourceDefinition } from '../../registry/defin
 import { jsonEqualInSlices } from '../../registry/meta/json-equality.ts';
 import { decodeDocumentInSlices, interpretKind } from '../../schema/decode-object.ts';
 import { StrictErrors, strictDecodingText } from '../../schema/field-validation.ts';
+import { carryEmpties } from '../../schema/go/decoded-empties.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import { DecodeError } from '../../schema/typed-decoder.ts';
@@ -128,4 +129,5 @@ export function replaceMembers(target: KubernetesObject, source: KubernetesObjec
   const [to, from] = [target as Record<string, unknown>, source as Record<string, unknown>];
   for (const name of Object.keys(to)) if (!Object.hasOwn(from, name)) delete to[name];
   for (const name of Object.keys(from)) setOwn(to, name, getOwn(from, name));
+  carryEmpties(source, target);
 }

@@ -65,6 +65,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   warningsOnUpdate?(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly string[];
   /** Brings a valid object into its single stored form. */
   canonicalize?(object: T): void;
+  /** Does what canonicalize does, in slices. Absent = in one turn. */
+  canonicalizeInSlices?(object: T): SlicedWork<void>;
   /**
    * Returns the grace period of a deletion in seconds; undefined = deleted at once. The argument is the requested
    * period; undefined = none requested.

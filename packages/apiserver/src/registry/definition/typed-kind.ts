@@ -70,6 +70,8 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   readonly raisesGeneration?: boolean | undefined;
   /** True = changes do not raise the generation, though creates set it. Set for priority classes. */
   readonly keepsGeneration?: boolean | undefined;
+  /** True = an empty list or map where the old object has none raises the generation. Default false. */
+  readonly countsEmpties?: boolean | undefined;
   readonly status?: StatusRules<T> | undefined;
   /** Subresources besides /status. A subresource that the facts have and this list has not answers 501. */
   readonly subresources?: readonly Subresource<T>[] | undefined;

@@ -3,10 +3,16 @@ import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapsta
 import { notImplemented } from '@kapstan/api/errors';
 import type { GetAttributes } from '@kapstan/storage';
 import { applySchemaDefaults, schemaDefaultsInSlices } from '../../schema/defaulting.ts';
+import { emptyPlaces, emptyPlacesOf, rememberEmpties } from '../../schema/go/decoded-empties.ts';
+import type { EmptyKeeping } from '../../schema/go/kept-empties.ts';
 import type { ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { TypedKind } from './typed-kind.ts';
 import { typedStatusStrategy, typedStrategy } from './typed-strategy.ts';
+
+function required(): EmptyKeeping {
+  return { fields: 'required', found: false };
+}
 
 /** Returns the definition. Throws TypeError when the types do not know the kind. */
 export function typedResource<T extends KubernetesObject>(
@@ -23,23 +29,29 @@ export function typedResource<T extends KubernetesObject>(
     getAttributes: attributesOf(kind, facts.resource.namespaced),
     applyDefaults: (object) => {
       const isReset = object.metadata?.managedFields?.length === 0;
+      const all: EmptyKeeping = { fields: 'all', found: false };
       // Missing structs get defaults too: a missing pod template gets its restartPolicy.
-      types.normalize(facts.definition, object as Record<string, unknown>);
+      types.normalize(facts.definition, object as Record<string, unknown>, all);
       applySchemaDefaults(schema, object);
       kind.setDefaults?.(object);
-      types.normalize(facts.definition, object as Record<string, unknown>);
+      const places = all.found ? emptyPlacesOf(object) : [];
+      types.normalize(facts.definition, object as Record<string, unknown>, required());
+      rememberEmpties(object, places);
       // This empty list has a meaning: its sender gives up all ownership.
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
     },
     applyDefaultsInSlices: function* (object) {
       const isReset = object.metadata?.managedFields?.length === 0;
-      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>);
+      const all: EmptyKeeping = { fields: 'all', found: false };
+      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>, all);
       yield* schemaDefaultsInSlices(schema, object);
       yield;
       if (kind.setDefaultsInSlices === undefined) kind.setDefaults?.(object);
       else yield* kind.setDefaultsInSlices(object);
       yield;
-      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>);
+      const places = all.found ? yield* emptyPlaces(object) : [];
+      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>, required());
+      rememberEmpties(object, places);
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
     },
     indexedFields: kind.indexedFields,

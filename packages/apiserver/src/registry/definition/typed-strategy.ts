@@ -3,6 +3,8 @@
 
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { copyInSlices, getOwn, runWhole, type SlicedWork } from '@kapstan/api/internal';
+import { holdsEmpties, noteEmpties, restoreEmpties } from '../../schema/go/decoded-empties.ts';
+import type { EmptyKeeping } from '../../schema/go/kept-empties.ts';
 import { collectFieldErrors, collectFieldErrorsInSlices, type Field } from '../meta/field.ts';
 import { jsonEqual, jsonEqualInSlices } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';
@@ -27,6 +29,24 @@ export function typedStrategy<T extends KubernetesObject>(kind: TypedKind<T>, fa
     ...(facts.hasStatus ? { resetFields: [['status']] } : {}),
     ...(kind.validateName === undefined ? {} : { validateName: kind.validateName }),
     ...kind.strategy,
+    ...storedFormOf(facts, kind.strategy?.canonicalize),
+  };
+}
+
+/** Empty lists and maps stay until validation has seen them. */
+function storedFormOf<T extends KubernetesObject>(
+  { types, definition }: KindFacts,
+  canonicalize: ((object: T) => void) | undefined,
+): Pick<ResourceStrategy<T>, 'canonicalize' | 'canonicalizeInSlices'> {
+  return {
+    canonicalize: (object) => {
+      if (holdsEmpties(object)) types.normalize(definition, object as Fields);
+      canonicalize?.(object);
+    },
+    canonicalizeInSlices: function* (object) {
+      if (holdsEmpties(object)) yield* types.normalizeInSlices(definition, object as Fields);
+      canonicalize?.(object);
+    },
   };
 }
 
@@ -69,32 +89,49 @@ function preparationOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: Ki
   };
   return {
     prepareForCreate: (object, context) => {
+      restoreEmpties(object);
       fill(object, context);
-      types.normalize(definition, object as Fields);
+      const keeping = allEmpties();
+      types.normalize(definition, object as Fields, keeping);
+      if (keeping.found) noteEmpties(object);
     },
     prepareForCreateInSlices: function* (object, context) {
+      restoreEmpties(object);
       fill(object, context);
       yield;
-      yield* types.normalizeInSlices(definition, object as Fields);
+      const keeping = allEmpties();
+      yield* types.normalizeInSlices(definition, object as Fields, keeping);
+      if (keeping.found) noteEmpties(object);
     },
     prepareForUpdate: (next, old, context) => {
+      restoreEmpties(next);
       if (hasStatus) runWhole(takeOver(next, old, statusField));
       kind.prepareForUpdate?.(next, old, context);
-      types.normalize(definition, next as Fields);
+      const keeping = allEmpties();
+      types.normalize(definition, next as Fields, keeping);
+      if (keeping.found) noteEmpties(next);
       const counted = countedPairs(kind, behaviour, { next, old });
-      keepGeneration(next, old, !counted.every(([is, was]) => jsonEqual(is, was)));
+      const isEqual = counted.every(([is, was]) => jsonEqual(is, was));
+      keepGeneration(next, old, !isEqual || (kind.countsEmpties === true && holdsEmpties(next)));
     },
     prepareForUpdateInSlices: function* (next, old, context) {
+      restoreEmpties(next);
       if (hasStatus) yield* takeOver(next, old, statusField);
       kind.prepareForUpdate?.(next, old, context);
       yield;
-      yield* types.normalizeInSlices(definition, next as Fields);
-      let isRaised = false;
+      const keeping = allEmpties();
+      yield* types.normalizeInSlices(definition, next as Fields, keeping);
+      if (keeping.found) noteEmpties(next);
+      let isRaised = kind.countsEmpties === true && holdsEmpties(next);
       for (const [is, was] of countedPairs(kind, behaviour, { next, old }))
         isRaised ||= !(yield* jsonEqualInSlices(is, was));
       keepGeneration(next, old, isRaised);
     },
   };
+}
+
+function allEmpties(): EmptyKeeping {
+  return { fields: 'all', found: false };
 }
 
 /** Returns the strategy of /status: everything except metadata and status keeps its old value. */
@@ -138,10 +175,13 @@ export function subresourceStrategy<T extends KubernetesObject>(
   rules: SubresourceRules<T>,
 ): ResourceStrategy<T> {
   const prepare = function* (next: T, old: DeepReadonly<T>): SlicedWork<void> {
+    restoreEmpties(next);
     if (rules.keepsMetadata === true) yield* takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
     if (rules.keepsContent === true) yield* takeOver(next, old, contentKeys(next, old));
     rules.prepare(next, old);
-    yield* facts.types.normalizeInSlices(facts.definition, next as Fields);
+    const keeping = allEmpties();
+    yield* facts.types.normalizeInSlices(facts.definition, next as Fields, keeping);
+    if (keeping.found) noteEmpties(next);
     const keys = rules.raisesGeneration === true ? contentKeys(next, old) : [];
     let isRaised = false;
     for (const key of keys) isRaised ||= !(yield* jsonEqualInSlices(getOwn(next, key), getOwn(old, key)));
@@ -155,6 +195,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
     prepareForUpdate: (next, old) => runWhole(prepare(next, old)),
     prepareForUpdateInSlices: prepare,
     validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old), facts.policy),
+    ...storedFormOf(facts, undefined),
   };
 }
 

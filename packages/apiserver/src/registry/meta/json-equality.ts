@@ -2,19 +2,28 @@
 
 import { ExactNumber } from '@kapstan/api';
 import { fitsOneSlice, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { isKeptEmpty } from '../../schema/go/kept-empties.ts';
 
 /**
- * Compares own enumerable keys; a member that is undefined counts as absent. Numbers too long for doubles compare by
- * digits.
+ * Compares own enumerable keys; a member that is undefined counts as absent, and so does an empty list or map that the
+ * stored form lacks ({@link isKeptEmpty}). Numbers too long for doubles compare by digits.
  */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return areBothNone(a, b);
   if (a instanceof ExactNumber || b instanceof ExactNumber) {
     return a instanceof ExactNumber && b instanceof ExactNumber && a.text === b.text;
   }
   if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && arraysEqual(a, b);
   return objectsEqual(a as Record<string, unknown>, b as Record<string, unknown>);
+}
+
+function areBothNone(a: unknown, b: unknown): boolean {
+  return (isNone(a) && isKeptEmpty(b)) || (isNone(b) && isKeptEmpty(a));
+}
+
+function isNone(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 function arraysEqual(a: readonly unknown[], b: readonly unknown[]): boolean {
@@ -34,11 +43,21 @@ export function membersEqual(
   let surplus = 0;
   for (const key in a) {
     if (key === except || a[key] === undefined) continue;
-    if (!Object.hasOwn(b, key) || !jsonEqual(a[key], b[key])) return false;
-    surplus++;
+    const isShared = Object.hasOwn(b, key);
+    if (!memberEqual(isShared, a[key], b[key])) return false;
+    if (isShared) surplus++;
   }
   for (const key in b) if (key !== except && b[key] !== undefined) surplus--;
-  return surplus === 0;
+  return surplus === 0 || surplus + emptiesBeyond(a, b, except) === 0;
+}
+
+function memberEqual(isShared: boolean, a: unknown, b: unknown): boolean {
+  return isShared ? jsonEqual(a, b) : isKeptEmpty(a);
+}
+
+/** Returns the number of members that count as absent and that the first object lacks. */
+function emptiesBeyond(a: object, b: Readonly<Record<string, unknown>>, except: string | undefined): number {
+  return Object.keys(b).filter((key) => key !== except && !Object.hasOwn(a, key) && isKeptEmpty(b[key])).length;
 }
 
 /** Does what {@link jsonEqual} does, for values of any size. */
@@ -84,7 +103,7 @@ function areAlike(a: unknown, b: unknown): boolean {
 /** True when the first has all members of the second. Lists must have the same length. */
 function hasNamesOf(a: Members, b: Members): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length;
-  for (const name in b) if (b[name] !== undefined && !Object.hasOwn(a, name)) return false;
+  for (const name in b) if (b[name] !== undefined && !Object.hasOwn(a, name) && !isKeptEmpty(b[name])) return false;
   return true;
 }
 

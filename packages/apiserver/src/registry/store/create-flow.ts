@@ -11,6 +11,7 @@ import {
 } from '@kapstan/api';
 import { copyInSlices, parseRevision } from '@kapstan/api/internal';
 import { isStorageError, runInTurns, type Stored } from '@kapstan/storage';
+import { carryEmpties } from '../../schema/go/decoded-empties.ts';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { FinishReservation, ResourceDefinition } from '../definition/resource-definition.ts';
 import { generateName, maxNameAttempts } from '../meta/name-generator.ts';
@@ -167,7 +168,9 @@ export class CreateFlow<T extends KubernetesObject> {
     const validating = requireValid(parts, { strategy, context, object: view }, '');
     if (validating !== undefined) await validating;
     if (validating !== undefined || context.nextTurn !== undefined) await this.#requireCreatable(object);
-    strategy.canonicalize?.(object);
+    const storing = context.nextTurn === undefined ? undefined : strategy.canonicalizeInSlices?.(object);
+    if (storing === undefined) strategy.canonicalize?.(object);
+    else await runInTurns(storing, context.signal);
     await context.nextTurn?.();
     await context.authorizeCreate?.();
     const validator = validatorOf(parts);
@@ -213,9 +216,10 @@ export class CreateFlow<T extends KubernetesObject> {
 
 /** Returns a copy that may be changed; a large object is copied in several turns. */
 export async function copyFor<T extends object>(context: RequestContext, object: T): Promise<T> {
-  return (
-    context.nextTurn === undefined ? deepCopy(object) : await runInTurns(copyInSlices(object), context.signal)
-  ) as T;
+  const isSmall = context.nextTurn === undefined;
+  const copy = isSmall ? deepCopy(object) : await runInTurns(copyInSlices(object), context.signal);
+  carryEmpties(object, copy);
+  return copy as T;
 }
 
 /** Returns the namespace of the object of this request. Source: rest.ExpectedNamespaceForResource. */

@@ -143,7 +143,9 @@ export class UpdateFlow<T extends KubernetesObject> {
     this.#finish = await this.#reserve(next, old);
     const preparing = this.#prepare(next, old, isLarge);
     if (preparing !== undefined) await preparing;
-    this.#strategy.canonicalize?.(next);
+    const storing = isLarge ? this.#strategy.canonicalizeInSlices?.(next) : undefined;
+    if (storing === undefined) this.#strategy.canonicalize?.(next);
+    else await runInTurns(storing, this.#context.signal);
     await this.#context.nextTurn?.();
     const isKept = isLarge
       ? await runInTurns(timesOnlyInSlices(next, existing), this.#context.signal)

@@ -4,6 +4,7 @@
 import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from '../scalar-form.ts';
 import type { ProtobufField, SchemaSource } from '../schema-source.ts';
+import { type EmptyKeeping, keptEmpty } from './kept-empties.ts';
 
 /** One field of a Go struct, as it appears in JSON. */
 interface FormField {
@@ -46,14 +47,20 @@ class Struct {
 /**
  * Brings an object of a definition ("apps.v1.Deployment") into its Go form in place: drops unknown fields, nulls and
  * empty optional values, adds zero values of fields that are always written, makes times and quantities canonical.
- * Values of a wrong type are left alone, because decoding refuses them.
+ * Values of a wrong type are left alone, because decoding refuses them. `keeping` = empty lists and maps that stay;
+ * default: none, as in the stored form.
  */
-export function normalizeGoForm({ fields, always }: GoForm, object: Record<string, unknown>): void {
+export function normalizeGoForm(
+  { fields, always }: GoForm,
+  object: Record<string, unknown>,
+  keeping?: EmptyKeeping,
+): void {
   // Every write passes here three times with all its structs, so no list of keys is made.
   for (const key in object) {
     const field = fields.get(key);
     const value = object[key];
-    const next = field === undefined || value === undefined || value === null ? undefined : presentValue(field, value);
+    const next =
+      field === undefined || value === undefined || value === null ? undefined : presentValue(field, value, keeping);
     if (next === undefined) delete object[key];
     else if (next !== value) setOwn(object, key, next);
   }
@@ -61,23 +68,32 @@ export function normalizeGoForm({ fields, always }: GoForm, object: Record<strin
 }
 
 /** Does what {@link normalizeGoForm} does, for an object of any size. */
-export function* normalizeGoFormInSlices(form: GoForm, object: Record<string, unknown>): SlicedWork<void> {
-  if (fitsOneSlice(object)) return normalizeGoForm(form, object);
+export function* normalizeGoFormInSlices(
+  form: GoForm,
+  object: Record<string, unknown>,
+  keeping?: EmptyKeeping,
+): SlicedWork<void> {
+  if (fitsOneSlice(object)) return normalizeGoForm(form, object, keeping);
   const { fields } = form;
   for (const key of Object.keys(object)) {
     const field = fields.get(key);
-    if (field !== undefined && !fitsOneSlice(object[key])) yield* normalizeLarge(field, object[key]);
+    if (field !== undefined && !fitsOneSlice(object[key])) yield* normalizeLarge(field, object[key], keeping);
   }
-  normalizeMembers(form, object);
+  normalizeMembers(form, object, keeping);
 }
 
 /** Gives the members their canonical form. Members of inner structs have it already. */
-function normalizeMembers({ fields, always }: GoForm, object: Record<string, unknown>): void {
+function normalizeMembers(
+  { fields, always }: GoForm,
+  object: Record<string, unknown>,
+  keeping: EmptyKeeping | undefined,
+): void {
   for (const key in object) {
     const field = fields.get(key);
     const value = object[key];
     if (field !== undefined && !fitsOneSlice(value)) continue;
-    const next = field === undefined || value === undefined || value === null ? undefined : presentValue(field, value);
+    const next =
+      field === undefined || value === undefined || value === null ? undefined : presentValue(field, value, keeping);
     if (next === undefined) delete object[key];
     else if (next !== value) setOwn(object, key, next);
   }
@@ -87,37 +103,45 @@ function normalizeMembers({ fields, always }: GoForm, object: Record<string, unk
 const itemsPerSlice = 32;
 
 /** Gives a value larger than one slice its canonical form in place; it is neither a scalar nor empty. */
-function* normalizeLarge(field: FormField, value: unknown): SlicedWork<void> {
-  if (field.shape === 'single' && isJsonObject(value)) return yield* normalizeStruct(field, value);
-  if (field.shape === 'list' && Array.isArray(value)) yield* normalizeList(field, value);
-  else if (field.shape === 'map' && isJsonObject(value)) yield* normalizeMap(field, value);
+function* normalizeLarge(field: FormField, value: unknown, keeping: EmptyKeeping | undefined): SlicedWork<void> {
+  if (field.shape === 'single' && isJsonObject(value)) return yield* normalizeStruct(field, value, keeping);
+  if (field.shape === 'list' && Array.isArray(value)) yield* normalizeList(field, value, keeping);
+  else if (field.shape === 'map' && isJsonObject(value)) yield* normalizeMap(field, value, keeping);
 }
 
-function* normalizeList(field: FormField, list: unknown[]): SlicedWork<void> {
+function* normalizeList(field: FormField, list: unknown[], keeping: EmptyKeeping | undefined): SlicedWork<void> {
   for (const [index, item] of list.entries()) {
-    if (fitsOneSlice(item)) list[index] = itemValue(field, item);
-    else if (isJsonObject(item)) yield* normalizeStruct(field, item);
+    if (fitsOneSlice(item)) list[index] = itemValue(field, item, keeping);
+    else if (isJsonObject(item)) yield* normalizeStruct(field, item, keeping);
     if (index % itemsPerSlice === itemsPerSlice - 1) yield;
   }
 }
 
-function* normalizeMap(field: FormField, map: Record<string, unknown>): SlicedWork<void> {
+function* normalizeMap(
+  field: FormField,
+  map: Record<string, unknown>,
+  keeping: EmptyKeeping | undefined,
+): SlicedWork<void> {
   yield;
   // This call of V8 cannot be divided: it takes 60 ms for the maximum number of members in a request.
   const keys = Object.keys(map);
   yield;
   for (const [index, key] of keys.entries()) {
     const item = map[key];
-    const next = fitsOneSlice(item) ? itemValue(field, item) : item;
+    const next = fitsOneSlice(item) ? itemValue(field, item, keeping) : item;
     if (next !== item) setOwn(map, key, next);
-    else if (isJsonObject(item)) yield* normalizeStruct(field, item);
+    else if (isJsonObject(item)) yield* normalizeStruct(field, item, keeping);
     if (index % membersPerSlice === membersPerSlice - 1) yield;
   }
 }
 
 /** Values that are not structs have no members to normalize. */
-function* normalizeStruct({ struct }: FormField, value: Record<string, unknown>): SlicedWork<void> {
-  if (struct !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(struct.form, value);
+function* normalizeStruct(
+  { struct }: FormField,
+  value: Record<string, unknown>,
+  keeping: EmptyKeeping | undefined,
+): SlicedWork<void> {
+  if (struct !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(struct.form, value, keeping);
 }
 
 /** Returns the zero value of a struct: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */
@@ -140,45 +164,52 @@ function absentValue(field: FormField): unknown {
   return zeroValue(field);
 }
 
-function presentValue(field: FormField, value: unknown): unknown {
-  if (field.shape === 'list') return listValue(field, value);
-  if (field.shape === 'map') return mapValue(field, value);
-  const next = itemValue(field, value);
+function presentValue(field: FormField, value: unknown, keeping: EmptyKeeping | undefined): unknown {
+  if (field.shape === 'list') return listValue(field, value, keeping);
+  if (field.shape === 'map') return mapValue(field, value, keeping);
+  const next = itemValue(field, value, keeping);
   const { scalar } = field;
   if (scalar === undefined || scalar.isStruct || field.isPointer || !field.omitEmpty) return next;
   const isZero = next === zeroOfScalar(scalar) || (scalar.kind === 'bytes' && next === '');
   return isZero ? undefined : next;
 }
 
-function listValue(field: FormField, value: unknown): unknown {
+function listValue(field: FormField, value: unknown, keeping: EmptyKeeping | undefined): unknown {
   if (!Array.isArray(value)) return value;
-  if (value.length === 0) return field.keepsEmpty === true && !field.omitEmpty ? value : emptyCollection(field);
-  for (let i = 0; i < value.length; i++) value[i] = itemValue(field, value[i]);
+  if (value.length === 0)
+    return field.keepsEmpty === true && !field.omitEmpty ? value : emptyCollection(field, value, keeping);
+  for (let i = 0; i < value.length; i++) value[i] = itemValue(field, value[i], keeping);
   return value;
 }
 
-/** Kubernetes stores its own kinds as protobuf, which does not distinguish an empty collection from none. */
-function emptyCollection(field: FormField): null | undefined {
-  return field.omitEmpty ? undefined : null;
+/** Kubernetes stores its own kinds as protobuf, which does not distinguish an empty list or map from none. */
+function emptyCollection(
+  { omitEmpty }: FormField,
+  value: object,
+  keeping: EmptyKeeping | undefined,
+): object | null | undefined {
+  if (keeping === undefined || (omitEmpty && keeping.fields === 'required')) return omitEmpty ? undefined : null;
+  keeping.found = true;
+  return keptEmpty(value);
 }
 
-function mapValue(field: FormField, value: unknown): unknown {
+function mapValue(field: FormField, value: unknown, keeping: EmptyKeeping | undefined): unknown {
   if (!isJsonObject(value)) return value;
   const keys = Object.keys(value);
-  if (keys.length === 0) return emptyCollection(field);
+  if (keys.length === 0) return emptyCollection(field, value, keeping);
   for (const key of keys) {
-    const next = itemValue(field, value[key]);
+    const next = itemValue(field, value[key], keeping);
     if (next !== value[key]) setOwn(value, key, next);
   }
   return value;
 }
 
 /** Gives a single value or an item of a list or map its canonical form; a null item becomes the zero value. */
-function itemValue(field: FormField, value: unknown): unknown {
+function itemValue(field: FormField, value: unknown, keeping: EmptyKeeping | undefined): unknown {
   if (value === null) return zeroValue(field);
   if (field.scalar !== undefined) return normalizeScalar(field.scalar, value);
   // Invariant: a field is either a struct or a scalar.
-  if (isJsonObject(value)) normalizeGoForm((field.struct as Struct).form, value);
+  if (isJsonObject(value)) normalizeGoForm((field.struct as Struct).form, value, keeping);
   return value;
 }
 

@@ -16,6 +16,7 @@ import { staticSuffixWarnings } from '../static-suffix.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
+  countsEmpties: true,
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   warnings: staticSuffixWarnings,
   setDefaults: (object) => {
@@ -36,6 +37,7 @@ export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfigura
 
 export const validatingWebhookConfigurations: BuiltinKind<ValidatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  countsEmpties: true,
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   warnings: staticSuffixWarnings,
   setDefaults: (object) => {

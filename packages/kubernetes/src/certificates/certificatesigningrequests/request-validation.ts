@@ -42,7 +42,7 @@ const shortestSeconds = 600;
 /** A stored object may keep its faults. */
 export function validateRequest(at: Field, { spec }: Request, old: Request | undefined): void {
   const fault = requestFault(spec.request ?? '');
-  if (fault !== undefined) at.child('request').invalid(spec.request ?? '', fault);
+  if (fault !== undefined) at.child('request').invalid(spec.request ?? null, fault);
   validateUsages(at.child('usages'), spec.usages ?? [], old?.spec.usages ?? []);
   const signer = spec.signerName ?? '';
   if (signer === legacySigner && old?.spec.signerName !== legacySigner)

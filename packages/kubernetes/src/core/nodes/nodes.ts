@@ -22,13 +22,17 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
       ...(spec?.externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []),
       ...(spec?.podCIDRs ?? []).flatMap((cidr, index) => cidrWarnings(`spec.podCIDRs[${index}]`, cidr)),
     ],
-    prepareForCreate: dropConfigSource,
+    prepareForCreate: (node) => {
+      dropConfigSource(node);
+      dropStatusConfig(node);
+    },
     prepareForUpdate: dropConfigSource,
     setDefaults: ({ spec, status }) => {
       // The singular field decides, for old clients that change only it.
       if (spec?.podCIDR && spec.podCIDRs?.[0] !== spec.podCIDR) spec.podCIDRs = [spec.podCIDR];
       else if (spec?.podCIDRs?.[0] !== undefined && !spec.podCIDR) spec.podCIDR = spec.podCIDRs[0];
-      if (status?.capacity !== undefined && status.allocatable === undefined)
+      // An empty list of amounts is stored as none, which gets the default when it is read.
+      if (status?.capacity !== undefined && Object.keys(status.allocatable ?? {}).length === 0)
         status.allocatable = { ...status.capacity };
     },
     validate: (root, node) => {

@@ -2,12 +2,12 @@
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
-import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Quantity } from '@kapstan/kinds';
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { internalDiff } from '../../validation/json-diff.ts';
 import { amount } from '../../validation/resource-rules.ts';
+import { isEqualWhenStored } from '../../validation/stored-equality.ts';
 import { validateClaimSpec } from './claim-validation.ts';
 import { claimWarnings } from './claim-warnings.ts';
 
@@ -72,7 +72,7 @@ function validateClaimChange(
   takeChangeable(after, before, next.status?.phase === 'Bound');
   // Binding writes the volume's name.
   if (!before.volumeName && after.volumeName) before.volumeName = after.volumeName;
-  if (!jsonEqual(after, before)) {
+  if (!isEqualWhenStored('core.v1.PersistentVolumeClaimSpec', after, before)) {
     at.forbidden(
       `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${internalDiff('core.PersistentVolumeClaimSpec', before, after)}`,
     );

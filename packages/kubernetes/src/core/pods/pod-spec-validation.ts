@@ -4,6 +4,7 @@ import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapsta
 import type { Field } from '@kapstan/apiserver/internal';
 import type { PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
+import { internalForm } from '../../validation/internal-form.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
 import { validateResourceRequirements } from '../../validation/resource-rules.ts';
 import { ipErrors, rangeErrors, searchPathErrors } from '../../validation/value-rules.ts';
@@ -65,10 +66,11 @@ function validateResourceClaims(at: Field, { resourceClaims }: ReadonlySpec): vo
     else if (seen.has(name)) place.child('name').duplicate(name);
     else place.child('name').invalidAll(name, dnsLabelErrors(name));
     seen.add(name);
+    const shown = internalForm('core.PodResourceClaim', claim);
     if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined)
-      place.invalid(claim, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified');
+      place.invalid(shown, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified');
     if (resourceClaimName === undefined && resourceClaimTemplateName === undefined)
-      place.invalid(claim, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`');
+      place.invalid(shown, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`');
     for (const [member, value] of Object.entries({ resourceClaimName, resourceClaimTemplateName }))
       if (value !== undefined) place.child(member).invalidAll(value, dnsSubdomainErrors(value));
   });

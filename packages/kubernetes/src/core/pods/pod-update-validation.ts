@@ -1,9 +1,9 @@
 // Checks changes of an existing pod. Source: pkg/apis/core/validation ValidatePodUpdate.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
-import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Container, Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
 import { internalDiff } from '../../validation/json-diff.ts';
+import { isEqualWhenStored } from '../../validation/stored-equality.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 import { takeNodeChoice } from './gated-pod-validation.ts';
 import { validateTolerations } from './scheduling-validation.ts';
@@ -36,7 +36,7 @@ export function validatePodChange(
   validateRemovedGates(at.child('schedulingGates'), next, old);
   const masked = withChangeable(next, old);
   if ((old.schedulingGates?.length ?? 0) > 0) takeNodeChoice(at, masked, old);
-  if (!jsonEqual(masked, old))
+  if (!isEqualWhenStored('core.v1.PodSpec', masked, old))
     at.forbidden(
       `pod updates may not change fields other than ${mayChange}\n${internalDiff('core.PodSpec', old, masked)}`,
     );

@@ -18,6 +18,8 @@ export interface PortPlan {
   readonly errors: readonly FieldError[];
   /** An error that is not a fault of the request. */
   readonly failure: string | undefined;
+  /** The protocol and node port that an update gives to two ports. */
+  readonly repeated: string | undefined;
 }
 
 export interface PortSource {
@@ -33,7 +35,7 @@ export function hasPortsToTake(spec: ReadonlySpec, old: ReadonlySpec | undefined
   const kept = new Set(nodePortsOf(old));
   const isNew = ({ nodePort }: DeepReadonly<ServicePort>): boolean =>
     nodePort ? !kept.has(nodePort) : needsNodePort(spec);
-  return hasNodePorts(spec) && (spec.ports ?? []).some(isNew);
+  return hasNodePorts(spec) && ((spec.ports ?? []).some(isNew) || (old !== undefined && repeatsPort(spec)));
 }
 
 /** Plans and takes the ports. Atomic. */
@@ -41,21 +43,32 @@ export function planPorts(spec: ReadonlySpec, old: ReadonlySpec | undefined, sou
   const taking = new Taking(source);
   const ports = (spec.ports ?? []).map((port) => ({ ...port }) as ServicePort);
   const errors = collectFieldErrors((root) => {
-    if (hasNodePorts(spec)) taking.takeAll(root.child('spec', 'ports'), ports, { spec, old });
+    const at = root.child('spec', 'ports');
+    if (hasNodePorts(spec) && old === undefined) taking.takeFirst(at, ports, spec);
+    else if (hasNodePorts(spec)) taking.takeChanged(at, ports, { spec, old });
   });
   let { healthCheckNodePort } = spec;
-  if (errors.length === 0 && needsNewCheckPort(spec, old)) {
+  if (errors.length === 0 && taking.repeated === undefined && needsNewCheckPort(spec, old)) {
     healthCheckNodePort = taking.takeCheckPort(healthCheckNodePort ?? 0);
   }
-  const { failure } = taking;
-  if (errors.length > 0 || failure !== undefined) taking.undo();
-  return { ports, healthCheckNodePort, taken: taking.taken, errors, failure };
+  const { failure, repeated } = taking;
+  if (errors.length > 0 || failure !== undefined || repeated !== undefined) taking.undo();
+  return { ports, healthCheckNodePort, taken: taking.taken, errors, failure, repeated };
 }
 
 /** Returns each node port once, including the health check's. */
 export function nodePortsOf(spec: ReadonlySpec | undefined): number[] {
   const ports = (spec?.ports ?? []).map((port) => port.nodePort ?? 0);
   return [...new Set([...ports, spec?.healthCheckNodePort ?? 0])].filter((port) => port !== 0);
+}
+
+function repeatsPort({ ports = [] }: ReadonlySpec): boolean {
+  const given = ports.filter(({ nodePort }) => nodePort).map(identityOf);
+  return new Set(given).size < given.length;
+}
+
+function identityOf({ protocol = 'TCP', nodePort = 0 }: DeepReadonly<ServicePort>): string {
+  return `{${protocol} ${nodePort}}`;
 }
 
 function needsNewCheckPort(spec: ReadonlySpec, old: ReadonlySpec | undefined): boolean {
@@ -65,33 +78,54 @@ function needsNewCheckPort(spec: ReadonlySpec, old: ReadonlySpec | undefined): b
 class Taking {
   readonly taken: number[] = [];
   failure: string | undefined;
+  repeated: string | undefined;
   readonly #source: PortSource;
 
   constructor(source: PortSource) {
     this.#source = source;
   }
 
-  /** Keeps the old ports; one number used by two protocols shares its node port. */
-  takeAll(
-    at: Field,
-    ports: ServicePort[],
-    { spec, old }: { readonly spec: ReadonlySpec; readonly old: ReadonlySpec | undefined },
-  ): void {
-    const kept = new Set(nodePortsOf(old));
+  /** Takes the ports of a new service up to the first fault. Ports of one number share their node port. */
+  takeFirst(at: Field, ports: readonly ServicePort[], spec: ReadonlySpec): void {
     const byNumber = new Map<number, number>();
     const asked = new Map<number, number>();
     for (const { port, nodePort } of ports.toReversed()) if (nodePort) asked.set(port, nodePort);
-    at.each(ports, (port, place) => {
+    for (const [index, port] of ports.entries()) {
+      if (!port.nodePort && !needsNodePort(spec)) continue;
       const shared = byNumber.get(port.port);
-      if (!port.nodePort && !needsNodePort(spec)) return;
-      port.nodePort ||= shared ?? asked.get(port.port) ?? 0;
-      if (port.nodePort === 0) port.nodePort = this.#takeAny();
-      else if (!kept.has(port.nodePort) && shared !== port.nodePort) {
-        const error = this.#take(port.nodePort);
-        if (error !== undefined) place.child('nodePort').invalid(port.nodePort, error);
-      }
+      port.nodePort ||= shared ?? asked.get(port.port) ?? this.#takeAny();
+      const isAsked = asked.has(port.port) && shared !== port.nodePort;
+      if (isAsked && !this.#takeAt(at.index(index), port.nodePort)) return;
       if (shared === undefined) byNumber.set(port.port, port.nodePort);
-    });
+    }
+  }
+
+  /** Takes the ports that an update adds, up to the first fault. */
+  takeChanged(
+    at: Field,
+    ports: readonly ServicePort[],
+    { spec, old }: { readonly spec: ReadonlySpec; readonly old: ReadonlySpec | undefined },
+  ): void {
+    const held = new Set(nodePortsOf(old));
+    const seen = new Set<string>();
+    for (const [index, port] of ports.entries()) {
+      if (!port.nodePort && !needsNodePort(spec)) continue;
+      if (!port.nodePort) {
+        port.nodePort = this.#takeAny();
+        held.add(port.nodePort);
+      }
+      if (!held.has(port.nodePort) && !this.#takeAt(at.index(index), port.nodePort)) return;
+      held.add(port.nodePort);
+      const identity = identityOf(port);
+      if (seen.has(identity)) this.repeated ??= identity;
+      seen.add(identity);
+    }
+  }
+
+  #takeAt(at: Field, port: number): boolean {
+    const error = this.#take(port);
+    if (error !== undefined) at.child('nodePort').invalid(port, error);
+    return error === undefined;
   }
 
   takeCheckPort(asked: number): number {

@@ -2,7 +2,7 @@
 // written, and releases them after it is gone. Both are kept in the store, for all servers on it. Source:
 // pkg/registry/core/service/storage/alloc.go.
 import { isIP } from 'node:net';
-import { type DeepReadonly, isNotFound } from '@kapstan/api';
+import { type DeepReadonly, isNotFound, StatusError } from '@kapstan/api';
 import { type FieldError, internalError, invalid } from '@kapstan/api/errors';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { FinishReservation, ResourceAllocation } from '@kapstan/apiserver/internal';
@@ -133,6 +133,8 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     if (!dryRun) taken.ports.push(...plan.taken);
     if (plan.failure !== undefined) throw internalError(new Error(plan.failure));
     requireNone(object, plan.errors);
+    if (plan.repeated !== undefined)
+      throw new StatusError({ code: 500, reason: '', message: `duplicate nodePort: ${plan.repeated}` });
     if (spec.ports !== undefined) spec.ports = [...plan.ports];
     if (plan.healthCheckNodePort !== undefined) spec.healthCheckNodePort = plan.healthCheckNodePort;
   }

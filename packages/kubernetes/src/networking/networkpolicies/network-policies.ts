@@ -10,6 +10,7 @@ import { cidrErrors, portErrors, portNumberErrors, strictCidrErrors } from '../.
 
 export const networkPolicies: BuiltinKind<NetworkPolicy> = {
   id: 'networking.k8s.io/v1/networkpolicies',
+  countsEmpties: true,
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     if ((spec.policyTypes?.length ?? 0) === 0)

@@ -1,5 +1,5 @@
-// Device classes. The device scheduler, which is not part of this server, compiles their selectors. Source:
-// pkg/registry/resource/deviceclass.
+// Device classes. Source: pkg/registry/resource/deviceclass, pkg/apis/resource/validation validateDeviceClassSpec.
+import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { DeviceClass } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { isExtendedResourceName } from '../../validation/extended-resource.ts';
@@ -11,9 +11,14 @@ export const deviceClasses: BuiltinKind<DeviceClass> = {
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
   validateName: nameIsLongName,
-  validate: (root, { spec }) => {
+  validatesInSlices: true,
+  validate: (root, { spec }, old) => {
     const at = root.child('spec');
-    validateSelectors(at.child('selectors'), spec.selectors);
+    validateSelectors(
+      at.child('selectors'),
+      spec.selectors,
+      old !== undefined && jsonEqual(spec.selectors, old.spec.selectors),
+    );
     validateItems(at.child('config'), spec.config, (config, place) => validateConfiguration(place, config));
     const name = spec.extendedResourceName;
     if (name !== undefined && !isExtendedResourceName(name))

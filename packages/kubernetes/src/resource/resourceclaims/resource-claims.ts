@@ -14,6 +14,7 @@ export const resourceClaims = ({ authorizer }: BuiltinServer): BuiltinKind<Resou
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => setClaimDefaults(spec),
+  validatesInSlices: true,
   validateCreate: (root, { spec }) => validateDeviceClaim(root.child('spec', 'devices'), spec.devices ?? {}),
   validateChange: (root, next, old) =>
     root.child('spec').immutable(internalForm('resource.ResourceClaimSpec', next.spec), jsonEqual(next.spec, old.spec)),

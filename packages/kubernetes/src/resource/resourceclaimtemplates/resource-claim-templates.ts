@@ -14,6 +14,7 @@ export const resourceClaimTemplates: BuiltinKind<ResourceClaimTemplate> = {
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => setClaimDefaults(spec?.spec),
+  validatesInSlices: true,
   validate: (root, { spec }) => {
     const { annotations, labels, ...others } = spec.metadata ?? {};
     const at = root.child('spec', 'metadata');

@@ -27,13 +27,13 @@ export function validateSlice(at: Field, spec: Spec, old: Spec | undefined): voi
     at.child('nodeName').immutable(spec.nodeName, spec.nodeName === old.nodeName);
   }
   validatePlace(at, spec);
-  const { devices = [], sharedCounters = [] } = spec;
-  if (devices.length > 0 && sharedCounters.length > 0)
+  const { devices, sharedCounters } = spec;
+  if (devices !== undefined && sharedCounters !== undefined)
     at.invalid('', 'only one of `sharedCounters` or `devices` is allowed');
   const isPerDevice = spec.perDeviceNodeSelection === true;
   const before = new Map((old?.devices ?? []).map((device) => [device.name, device]));
   validateSet(at.child('devices'), devices, {
-    maxItems: devices.some(isDemanding) ? maxDemandingDevices : maxDevices,
+    maxItems: devices?.some(isDemanding) === true ? maxDemandingDevices : maxDevices,
     validate: (device, place) => validateDevice(place, device, { before: before.get(device.name), isPerDevice }),
     keyOf: ({ name }) => name,
   });
@@ -67,9 +67,9 @@ function validatePlace(at: Field, spec: Spec): void {
   }
   if (nodeSelector !== undefined) {
     given.push('`nodeSelector`');
-    const terms = nodeSelector.nodeSelectorTerms ?? [];
+    const terms = nodeSelector.nodeSelectorTerms ?? null;
     validateNodeSelector(at.child('nodeSelector'), nodeSelector);
-    if (terms.length !== 1)
+    if (terms?.length !== 1)
       at.child('nodeSelector', 'nodeSelectorTerms').invalid(terms, 'must have exactly one node selector term');
   }
   for (const name of ['allNodes', 'perDeviceNodeSelection'] as const) {

@@ -5,6 +5,7 @@ import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from '@kapstan/kinds/storage.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { setSourceDefaults } from '../../core/pods/volume-defaults.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
 import { internalForm } from '../../validation/internal-form.ts';
 import { validateInlineVolume } from './inline-volume.ts';
@@ -16,6 +17,10 @@ export const volumeAttachments: BuiltinKind<VolumeAttachment> = {
   id: 'storage.k8s.io/v1/volumeattachments',
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'whole' },
+  setDefaults: ({ spec }) => {
+    const inline = spec?.source?.inlineVolumeSpec;
+    if (inline) setSourceDefaults(inline);
+  },
   validate: (root, object, old) => {
     validateAttachment(root, object);
     if (old !== undefined)

@@ -1,0 +1,13 @@
+// Compares values as they will be stored, for rules that compare a changed copy: a copy's empty lists and maps are no
+// longer known as those that the stored form lacks.
+import { deepCopy } from '@kapstan/api';
+import { jsonEqual } from '@kapstan/apiserver/internal';
+import { kubernetesTypes } from '../builtin/kubernetes-types.ts';
+
+/** True when both are equal, or become so without empty lists and maps. `old` has its stored form. */
+export function isEqualWhenStored(definition: string, next: object, old: object): boolean {
+  if (jsonEqual(next, old)) return true;
+  const stored = deepCopy(next) as Record<string, unknown>;
+  kubernetesTypes.normalize(definition, stored);
+  return jsonEqual(stored, old);
+}

@@ -3,6 +3,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import { CompileFault, type Field } from '@kapstan/apiserver/internal';
 import type { MatchCondition, RuleWithOperations } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import { tellFault } from '../validation/expression-fault.ts';
 import { requestExpressions } from './request-expressions.ts';
 
 export function setRuleDefaults(rules: readonly RuleWithOperations[] | undefined): void {
@@ -84,10 +85,4 @@ function validateCondition(at: Field, expression: string, { stored, hasParams }:
     if (compiled instanceof CompileFault) tellFault(at, expression, compiled);
     yield;
   });
-}
-
-/** Source: convertCELErrorToValidationError. */
-export function tellFault(at: Field, expression: string, { detail, isInternal }: CompileFault): void {
-  if (isInternal) at.internal(detail);
-  else at.invalid(expression, detail);
 }

@@ -4,8 +4,8 @@ import type { DeepReadonly } from '@kapstan/api';
 import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '@kapstan/kinds/resource.k8s.io/v1';
-import { tellFault } from '../admissionregistration/rule-defaults.ts';
 import { validateDriverName } from '../validation/driver-name.ts';
+import { tellFault } from '../validation/expression-fault.ts';
 import { deviceExpressionFault } from './device-expressions.ts';
 
 export const maxListItems = 32;

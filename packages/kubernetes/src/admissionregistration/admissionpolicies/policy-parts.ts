@@ -13,9 +13,10 @@ import type {
   Validation,
   Variable,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import { tellFault } from '../../validation/expression-fault.ts';
 import { repetitions } from '../../validation/repetition.ts';
 import { requestExpressions } from '../request-expressions.ts';
-import { tellFault, validateMatchConditions } from '../rule-defaults.ts';
+import { validateMatchConditions } from '../rule-defaults.ts';
 
 /** The common parts of both kinds of policies. */
 interface CommonSpec {

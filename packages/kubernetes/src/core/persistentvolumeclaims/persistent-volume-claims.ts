@@ -7,7 +7,7 @@ import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@kapstan/
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { internalDiff } from '../../validation/json-diff.ts';
 import { amount } from '../../validation/resource-rules.ts';
-import { isEqualWhenStored } from '../../validation/stored-equality.ts';
+import { isEqualWhenStored } from '../stored-equality.ts';
 import { validateClaimSpec } from './claim-validation.ts';
 import { claimWarnings } from './claim-warnings.ts';
 

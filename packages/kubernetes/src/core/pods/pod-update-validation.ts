@@ -3,8 +3,8 @@ import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Container, Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
 import { internalDiff } from '../../validation/json-diff.ts';
-import { isEqualWhenStored } from '../../validation/stored-equality.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
+import { isEqualWhenStored } from '../stored-equality.ts';
 import { takeNodeChoice } from './gated-pod-validation.ts';
 import { validateTolerations } from './scheduling-validation.ts';
 

@@ -1,7 +1,15 @@
 // The canonical JSON form of an object with a Go type, which results from decoding into the type and encoding again:
 // empty optional fields are dropped, required ones get their zero value. GoForms makes it from the struct tags in a
 // source's protobuf data.
-import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api/internal';
+import {
+  fitsOneSlice,
+  getOwn,
+  isJsonObject,
+  membersPerSlice,
+  namesInSlices,
+  type SlicedWork,
+  setOwn,
+} from '@kapstan/api/internal';
 import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from '../scalar-form.ts';
 import type { ProtobufField, SchemaSource } from '../schema-source.ts';
 import { type EmptyKeeping, keptEmpty } from './kept-empties.ts';
@@ -73,7 +81,15 @@ export function* normalizeGoFormInSlices(
   object: Record<string, unknown>,
   keeping?: EmptyKeeping,
 ): SlicedWork<void> {
-  if (fitsOneSlice(object)) return normalizeGoForm(form, object, keeping);
+  if (fitsOneSlice(object)) normalizeGoForm(form, object, keeping);
+  else yield* normalizeLargeObject(form, object, keeping);
+}
+
+function* normalizeLargeObject(
+  form: GoForm,
+  object: Record<string, unknown>,
+  keeping: EmptyKeeping | undefined,
+): SlicedWork<void> {
   const { fields } = form;
   for (const key of Object.keys(object)) {
     const field = fields.get(key);
@@ -122,11 +138,7 @@ function* normalizeMap(
   map: Record<string, unknown>,
   keeping: EmptyKeeping | undefined,
 ): SlicedWork<void> {
-  yield;
-  // This call of V8 cannot be divided: it takes 60 ms for the maximum number of members in a request.
-  const keys = Object.keys(map);
-  yield;
-  for (const [index, key] of keys.entries()) {
+  for (const [index, key] of (yield* namesInSlices(map)).entries()) {
     const item = map[key];
     const next = fitsOneSlice(item) ? itemValue(field, item, keeping) : item;
     if (next !== item) setOwn(map, key, next);
@@ -135,13 +147,13 @@ function* normalizeMap(
   }
 }
 
-/** Values that are not structs have no members to normalize. */
+/** Takes a value larger than one slice. Values that are not structs have no members to normalize. */
 function* normalizeStruct(
   { struct }: FormField,
   value: Record<string, unknown>,
   keeping: EmptyKeeping | undefined,
 ): SlicedWork<void> {
-  if (struct !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(struct.form, value, keeping);
+  if (struct !== undefined) yield* normalizeLargeObject(struct.form, value, keeping);
 }
 
 /** Returns the zero value of a struct: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */

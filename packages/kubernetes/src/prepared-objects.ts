@@ -15,6 +15,7 @@ import { firstObjectFacts } from '@kapstan/kinds/facts';
 /** Creates the server's own objects. */
 export type ObjectCreator = Pick<ResourceClient, 'create'>;
 
+/** What {@link PreparedObjects} creates through: the stores of the catalog, and the client for all other objects. */
 export interface PreparedObjectsParts {
   readonly client: ResourceClient;
   readonly catalog: ResourceCatalog;

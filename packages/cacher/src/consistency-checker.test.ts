@@ -147,37 +147,6 @@ describe('the consistency check of a Cacher', () => {
   });
 });
 
-describe('the consistency checks of an idle Cacher', () => {
-  it('read the storage again only after a change, a new list or an hour', async () => {
-    const { cacher, clock, store, start } = parts();
-    await start();
-    await bench.create('a');
-    await bench.caughtUp();
-    let reads = 0;
-    const original = store.getList.bind(store);
-    store.getList = (key, options) => {
-      if (options.resourceVersionMatch === 'Exact') reads++;
-      return original(key, options);
-    };
-    const readsIn = async (ms: number): Promise<number> => {
-      const before = reads;
-      await clock.advance(ms);
-      return reads - before;
-    };
-    expect(await readsIn(1_800_000)).toBe(1);
-    expect(await readsIn(3_600_000)).toBe(1);
-    await bench.create('b');
-    await bench.caughtUp();
-    expect(await readsIn(302_000)).toBe(1);
-    const { success } = cacher.inspect().counters.consistencyChecks;
-    expect(success).toBeGreaterThan(15);
-    // An object that the storage has lost is found in the end.
-    hideFromLists(store, keyOf('a'));
-    await clock.advance(3_902_000);
-    expect(cacher.inspect().counters.consistencyChecks.failure).toBeGreaterThan(0);
-  });
-});
-
 describe('the consistency check of a Cacher with a late draw', () => {
   const late = openCacherBench({ random: () => 0.999 });
 

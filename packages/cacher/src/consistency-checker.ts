@@ -1,5 +1,5 @@
 // ConsistencyChecker periodically compares the cache with the storage below at the same revision. Owned by cacher.ts.
-// Source: apiserver storage/cacher (consistencyChecker), which reads the storage even when nothing has changed.
+// Source: apiserver storage/cacher (consistencyChecker).
 
 import {
   type CancelTimer,
@@ -9,7 +9,6 @@ import {
   isExpired,
   type KubernetesObject,
   type Logger,
-  type Revision,
 } from '@kapstan/api';
 import { formatRevision, TurnSlice } from '@kapstan/api/internal';
 import { rangeOf, type Storage, type StorageListOptions, type Stored } from '@kapstan/storage';
@@ -19,8 +18,6 @@ import type { WatchCache } from './watch-cache.ts';
 
 export const defaultConsistencyPeriodMs = 300_000;
 const jitter = 0.5;
-/** Time for which an unchanged cache counts as equal to the storage. A storage may also go back, when somebody restores a backup. */
-const trustMs = 3_600_000;
 const pageSize = 10_000;
 
 export type ConsistencyStatus = 'success' | 'failure' | 'error';
@@ -39,20 +36,12 @@ export interface ConsistencyCheckerOptions<T extends KubernetesObject> {
   readonly logger: Logger;
 }
 
-interface ComparedState {
-  readonly revision: Revision;
-  readonly replacements: number;
-  readonly comparedAtMs: number;
-}
-
 export class ConsistencyChecker<T extends KubernetesObject> {
   /** Number of checks by outcome. They never go down. */
   readonly counters: Record<ConsistencyStatus, number> = { success: 0, failure: 0, error: 0 };
   readonly #options: ConsistencyCheckerOptions<T>;
   readonly #abort = new AbortController();
   #cancel: CancelTimer | undefined;
-  /** The state that was found equal last. */
-  #equal: ComparedState | undefined;
 
   constructor(options: ConsistencyCheckerOptions<T>) {
     this.#options = options;
@@ -87,26 +76,15 @@ export class ConsistencyChecker<T extends KubernetesObject> {
   }
 
   async #run(): Promise<void> {
-    if (this.#isUnchanged) this.counters.success++;
-    else await this.check();
+    await this.check();
     this.start();
   }
 
-  /** True = the cache was found equal to what the storage had at this revision, and neither can have changed since. */
-  get #isUnchanged(): boolean {
-    const { cache, clock, isReady } = this.#options;
-    if (this.#equal === undefined || !isReady()) return false;
-    const { revision, replacements, comparedAtMs } = this.#equal;
-    const isSame = revision === cache.revision && replacements === cache.replacements;
-    return isSame && clock.monotonicNow() - comparedAtMs < trustMs;
-  }
-
   async #compare(): Promise<ConsistencyStatus> {
-    const { cache, prefix, isReady, clock } = this.#options;
-    this.#equal = undefined;
+    const { cache, prefix, isReady } = this.#options;
     if (!isReady()) return 'error';
     // Atomic: the entries and their revision are taken in one turn.
-    const { revision, replacements } = cache;
+    const { revision } = cache;
     const entries = cache.store.range(prefix, rangeOf(prefix).end);
     const held = new FnvHash();
     await this.#put(
@@ -114,10 +92,7 @@ export class ConsistencyChecker<T extends KubernetesObject> {
       entries.map((entry) => entry.stored),
     );
     const stored = await this.#storedDigest(formatRevision(revision));
-    if (held.hex === stored) {
-      this.#equal = { revision, replacements, comparedAtMs: clock.monotonicNow() };
-      return 'success';
-    }
+    if (held.hex === stored) return 'success';
     this.#log('error', 'the watch cache differs from the storage', { revision, cache: held.hex, storage: stored });
     return 'failure';
   }

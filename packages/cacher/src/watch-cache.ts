@@ -35,7 +35,6 @@ export class WatchCache<T extends KubernetesObject> {
   // Invariant: store and ring reflect exactly the changes up to this revision.
   #revision = 0 as Revision;
   #listRevision = 0 as Revision;
-  #replacements = 0;
   #forgottenRevision = 0 as Revision;
   #pastStates = true;
   #trustedRevision = 0 as Revision;
@@ -54,11 +53,6 @@ export class WatchCache<T extends KubernetesObject> {
   /** The revision of state and history; 0 before the first list. */
   get revision(): Revision {
     return this.#revision;
-  }
-
-  /** Number of times that the whole state was replaced. While this and {@link revision} stay, so does the state. */
-  get replacements(): number {
-    return this.#replacements;
   }
 
   // Atomic: map, indexes and ring change to the event's revision together, before any reader can see it (I2).
@@ -96,7 +90,6 @@ export class WatchCache<T extends KubernetesObject> {
   // Atomic: the whole state changes at once, and the earlier history is dropped.
   replace(entries: readonly CacheEntry<T>[], revision: Revision): void {
     this.store.replace(entries);
-    this.#replacements++;
     this.ring.clear();
     this.#parsedFrom = this.ring.end;
     this.#parsedBytes = 0;

@@ -113,7 +113,7 @@ export function* compileInSlices(text: string, options: CompileOptions = {}): Sl
   if (options.checksTypes === false) resolveNames(expr, environment);
   else checkExpression(expr, environment, issues);
   issues.throwIfAny();
-  yield* checkPatterns(expr, issues);
+  yield* checkPatterns(expr);
   issues.throwIfAny();
   if (options.checksTypes !== false) {
     validateLiterals(expr, environment, issues);

@@ -21,7 +21,7 @@ import type { ServerParts } from './serving.ts';
 
 export interface FlowControlLoopOptions extends Pick<FlowControlOptions, 'seats' | 'statsOf'> {
   readonly client: ResourceClient;
-  /** Creates the bootstrap configuration of a start. What is missing later is created by the client. */
+  /** Creates the bootstrap configuration at the first attempt; the client does so later. */
   readonly creator: ObjectCreator;
   /** Called when the stored configuration is in force. */
   readonly onFollowing: () => void;
@@ -41,6 +41,7 @@ const retryStatusMs = { first: 200, last: 60_000 };
 export class FlowControlLoop {
   readonly control: FlowControl;
   readonly #options: FlowControlLoopOptions;
+  #creator: ObjectCreator;
   readonly #objects: FlowControlObjects;
   readonly #feed: KindFeed<FlowControlKind>;
   readonly #statuses: FlowSchemaStatuses;
@@ -57,6 +58,7 @@ export class FlowControlLoop {
 
   constructor(options: FlowControlLoopOptions) {
     const { client, seats, statsOf, clock, logger, random = Math.random } = options;
+    this.#creator = options.creator;
     this.#options = options;
     this.#objects = new FlowControlObjects((change) => this.#onChange(change));
     this.#feed = new KindFeed({
@@ -119,9 +121,12 @@ export class FlowControlLoop {
   }
 
   async #ensureOnce(): Promise<void> {
-    const { client, creator, clock, logger, onEnsured } = this.#options;
+    const { client, clock, logger, onEnsured } = this.#options;
+    const creator = this.#creator;
+    // Whoever writes later may do so after the first webhook or policy.
+    this.#creator = client;
     try {
-      await ensureFlowConfiguration(client, this.#objects, this.#isEnsured ? client : creator);
+      await ensureFlowConfiguration(client, this.#objects, creator);
       if (!this.#isEnsured) onEnsured();
       this.#isEnsured = true;
     } catch (error) {

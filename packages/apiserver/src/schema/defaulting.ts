@@ -90,7 +90,7 @@ class Filling {
     }
   }
 
-  /** Returns the items of a list, or no names for a map whose values have no defaults; undefined for one whose values may lack them. */
+  /** Returns the items of a list, or no names for a map whose values have no defaults. Undefined = the names must be listed first. */
   stepsIn({ node, value }: Place): readonly unknown[] | undefined {
     if (Array.isArray(value)) return value;
     const { additionalProperties: values } = node;

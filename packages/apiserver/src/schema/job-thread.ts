@@ -1,6 +1,6 @@
 // JobThread runs jobs in a thread that would otherwise block the event loop: it reads long YAML
-// (http/request/yaml-bodies.ts) and validates large objects (validation/large-object-validation.ts). The thread starts
-// when needed. It ends when it is idle, when a job takes too long or is no longer awaited, and when its owner closes
+// (http/request/yaml-bodies.ts), validates large objects (validation/large-object-validation.ts), and compiles and matches
+// large patterns of expressions (validation/pattern-jobs.ts). The thread starts when needed. It ends when it is idle, when a job takes too long or is no longer awaited, and when its owner closes
 // it.
 import type { Worker } from 'node:worker_threads';
 import type { CancelTimer, Clock } from '@kapstan/api';
@@ -40,7 +40,7 @@ interface Waiting<Job, Answer> {
 /** Runs jobs in a thread that is started when it is needed, the smallest job first. */
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions<Job>;
-  /** Invariant: at most as many as the requests in flight, including the running job. */
+  /** Callers bound the number: by the requests in flight, or by a limit of their own. The running job is among them. */
   readonly #waiting = new Set<Waiting<Job, Answer>>();
   #doing: Waiting<Job, Answer> | undefined;
   #worker: Worker | undefined;

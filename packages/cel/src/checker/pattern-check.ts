@@ -5,7 +5,6 @@ import { isCompiledPattern } from '../patterns/pattern.ts';
 import { patternSize } from '../patterns/pattern-size.ts';
 import { patternWork } from '../patterns/pattern-work.ts';
 import { childrenOf, type Expr, type LiteralExpr } from '../syntax/expr.ts';
-import type { Issues } from '../syntax/issues.ts';
 import { EvaluationStop, isFailure } from '../values/failure.ts';
 
 /** Functions with a pattern among their arguments. */
@@ -14,8 +13,11 @@ const patternFunctions: ReadonlySet<string> = new Set(['matches', 'find', 'findA
 /** Instructions that are compiled between two pauses: in about a millisecond. */
 const instructionsPerSlice = 128;
 
-/** Notes in each constant pattern what is wrong with it. Reports those that cannot be checked. */
-export function* checkPatterns(expr: Expr, issues: Issues): SlicedWork<void> {
+/**
+ * Notes in each constant pattern what is wrong with it. A pattern that the thread cannot check now, because it is busy or ends, is left to the
+ * evaluation: a fault here would last as long as the expression.
+ */
+export function* checkPatterns(expr: Expr): SlicedWork<void> {
   const literals: LiteralExpr[] = [];
   collect(expr, literals);
   let instructions = 0;
@@ -26,17 +28,16 @@ export function* checkPatterns(expr: Expr, issues: Issues): SlicedWork<void> {
       instructions = 0;
       yield;
     }
-    yield* check(literal, pattern, issues);
+    yield* check(literal, pattern);
   }
 }
 
-function* check(literal: LiteralExpr, pattern: string, issues: Issues): SlicedWork<void> {
+function* check(literal: LiteralExpr, pattern: string): SlicedWork<void> {
   try {
     const checked = yield* patternWork({ operation: 'check', pattern, text: '', limit: 0 });
     if (isFailure(checked)) literal.patternFault = checked;
   } catch (error) {
     if (!(error instanceof EvaluationStop)) throw error;
-    issues.add(literal.offset, error.message);
   }
 }
 

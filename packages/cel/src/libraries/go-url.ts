@@ -4,7 +4,7 @@ import { goQuote } from '@kapstan/api/internal';
 import { CelFailure } from '../values/failure.ts';
 import { IpError, isIpv4, parseIp } from './ip-address.ts';
 
-/** The parts of a URL as Go's net/url splits it. "" = the part is absent. */
+/** The parts of a URL as Go's net/url splits it. "" = the part is absent; of `user`, undefined. */
 export interface GoUrl {
   readonly scheme: string;
   readonly opaque: string;

@@ -6,6 +6,7 @@ import { type ObjectCreator, reconcileBootstrapPolicy } from '@kapstan/kubernete
 
 export interface BootstrapRolesPorts {
   readonly client: ResourceClient;
+  /** Creates missing roles and bindings at the first attempt; the client does so later. */
   readonly creator: ObjectCreator;
   /** Returns false while the store cannot be read. */
   readonly isReady: () => boolean;
@@ -37,7 +38,7 @@ export class BootstrapRoles {
   /** Rejects when it fails although the store can be read. When the store cannot be read, it keeps retrying in the background. */
   async start(): Promise<void> {
     try {
-      await this.#reconcile();
+      await this.#reconcile(this.#ports.creator);
     } catch (error) {
       if (this.#ports.isReady()) throw error;
       // The server must stay up, so that an admin, who needs no roles, can make the store readable again.
@@ -54,16 +55,16 @@ export class BootstrapRoles {
     await this.#trying;
   }
 
-  async #reconcile(): Promise<void> {
-    await reconcileBootstrapPolicy(this.#ports.client, this.#ports.creator);
+  async #reconcile(creator: ObjectCreator): Promise<void> {
+    await reconcileBootstrapPolicy(this.#ports.client, creator);
     this.#isDone = true;
   }
 
   #retryLater(): void {
     if (this.#isClosed) return;
-    const { clock, logger } = this.#ports;
+    const { client, clock, logger } = this.#ports;
     this.#cancel = clock.setBackgroundTimer(() => {
-      this.#trying = this.#reconcile().then(
+      this.#trying = this.#reconcile(client).then(
         () => logger.info('the default roles and bindings are up to date'),
         () => this.#retryLater(),
       );

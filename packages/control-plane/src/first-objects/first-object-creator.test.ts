@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VirtualClock } from '@kapstan/api/testing';
-import { AdmissionFunctions, admit } from '@kapstan/apiserver';
+import { AdmissionFunctions, admit, GenericStore } from '@kapstan/apiserver';
 import {
   MutatingAdmissionPolicy,
   MutatingAdmissionPolicyBinding,
@@ -10,7 +10,7 @@ import {
 import { FlowSchema } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
 import { ClusterRole } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { MemoryEngine } from '@kapstan/storage';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
 
@@ -26,6 +26,8 @@ const preparedTypes = [
   'prioritylevelconfigurations',
   'flowschemas',
 ];
+
+const podSecurity = { apiVersion: 'pod-security.admission.config.k8s.io/v1', kind: 'PodSecurityConfiguration' };
 
 let dataDir: string;
 let engines: MemoryEngine[];
@@ -78,6 +80,22 @@ describe('the first objects of a new store', () => {
     // When this fails, run packages/control-plane/scripts/write-first-objects.mjs after a build.
     expect(await storedBy({})).toEqual(checked);
     expect(checked.get('/registry/clusterroles/view')).toContain(`"creationTimestamp":"${now}"`);
+  });
+
+  it.each<[object, number]>([
+    [{}, 158],
+    [{ admission: { disabled: ['ServiceAccount'], functions: [] } }, 158],
+    [{ admission: { enabled: ['AlwaysPullImages'] } }, 0],
+    [{ admission: { plugins: [{ name: 'Own' }] } }, 0],
+    [{ admission: { configurations: { PodSecurity: podSecurity } } }, 0],
+  ])('are prepared unless something of the program may change or refuse them: %j', async (options, count) => {
+    const prepared = vi.spyOn(GenericStore.prototype, 'createPrepared');
+    try {
+      await start(options);
+      expect(prepared).toHaveBeenCalledTimes(count);
+    } finally {
+      prepared.mockRestore();
+    }
   });
 
   it('have uids of their own', async () => {

@@ -72,14 +72,11 @@ function requireNamespace(value: unknown, name: string): void {
   throw new TypeError(`${name} must be the name of a namespace, not ${inspect(value)}`);
 }
 
-/** Throws TypeError for names that no object can have. Source: apimachinery IsValidPathSegmentName. */
+/** Names of signers, users and groups may be any text. */
 function requireNames(value: unknown, name: string): void {
   requireTexts(value, name);
-  for (const one of value as readonly string[]) {
-    if (one === '*') throw new TypeError(`${name}: "*" is not a pattern here; leave names out for all objects`);
-    if (one === '.' || one === '..' || /[/%]/.test(one))
-      throw new TypeError(`${name} must be names of objects, unlike ${inspect(one)}`);
-  }
+  if ((value as readonly string[]).includes('*'))
+    throw new TypeError(`${name}: "*" is not a pattern here; leave names out for all objects`);
 }
 
 function requireTexts(value: unknown, name: string): void {

@@ -210,7 +210,6 @@ describe('needs()', () => {
     [() => needs(['get'], { subresource: '*' }), "not '*'"],
     [() => needs(['get'], { subresource: '' }), "not ''"],
     [() => needs(['get'], { names: ['*'] }), 'leave names out for all objects'],
-    [() => needs(['get'], { names: ['default/a'] }), "names must be names of objects, unlike 'default/a'"],
     [() => needs(['get'], { namespace: 'My_Space' }), "namespace must be the name of a namespace, not 'My_Space'"],
     [() => needs(['get'], { namespace: '' }), "namespace must be the name of a namespace, not ''"],
   ])('refuses wrong arguments: %s', (call, message) => {

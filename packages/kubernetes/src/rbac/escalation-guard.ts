@@ -54,7 +54,9 @@ interface Attempt {
 }
 
 /** Implements the optional members too: callers take a missing member for one that the store lacks. */
-class GuardedStore implements Required<ResourceStore> {
+class GuardedStore implements Required<Omit<ResourceStore, 'createPrepared'>> {
+  /** Not guarded, because the objects are the server's own. */
+  createPrepared?: (prepared: DeepReadonly<UnstructuredObject>) => Promise<Stored<UnstructuredObject>>;
   readonly #store: ResourceStore;
   readonly #options: EscalationGuardOptions & { readonly kind: RbacKind };
   readonly #resource: string;
@@ -62,17 +64,12 @@ class GuardedStore implements Required<ResourceStore> {
   constructor(store: ResourceStore, options: EscalationGuardOptions & { readonly kind: RbacKind }) {
     this.#store = store;
     this.#options = options;
+    if (store.createPrepared !== undefined) this.createPrepared = store.createPrepared.bind(store);
     this.#resource = `${options.kind.toLowerCase()}s`;
   }
 
   create(context: RequestContext, object: UnstructuredObject): Promise<Stored<UnstructuredObject>> {
     return this.#store.create(this.#guarded(context, ''), object);
-  }
-
-  /** Not guarded, because the object is the server's own. */
-  createPrepared(prepared: DeepReadonly<UnstructuredObject>): Promise<Stored<UnstructuredObject>> {
-    if (this.#store.createPrepared === undefined) throw new TypeError('the store takes no prepared objects');
-    return this.#store.createPrepared(prepared);
   }
 
   update(

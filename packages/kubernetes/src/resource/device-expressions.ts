@@ -37,13 +37,13 @@ interface Place {
   readonly element?: Place;
   readonly members?: Readonly<Record<string, Place>>;
   /** True for a map whose elements are places of the same size under any name. */
-  readonly hasAnyName?: boolean;
+  readonly acceptsAnyName?: boolean;
 }
 
 const maxOfDevice = 32;
 const domain: Place = { max: 63 };
 const identifier: Place = { max: 32 };
-const attributes: Place = { max: maxOfDevice, key: identifier, element: { max: 64 }, hasAnyName: true };
+const attributes: Place = { max: maxOfDevice, key: identifier, element: { max: 64 }, acceptsAnyName: true };
 const capacities: Place = { max: maxOfDevice, key: identifier, element: { max: 0 } };
 const root: Place = {
   max: 0,
@@ -60,7 +60,7 @@ function partOf(place: Place, name: string): Place | undefined {
   if (name === '@keys') return place.key;
   const { members } = place;
   if (members !== undefined && Object.hasOwn(members, name)) return members[name];
-  return place.hasAnyName === true ? place.element : undefined;
+  return place.acceptsAnyName === true ? place.element : undefined;
 }
 
 /** Returns the limit of a part of `device`, which is the only variable. */

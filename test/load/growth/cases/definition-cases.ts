@@ -51,6 +51,8 @@ const selectable = (n: number): object => ({
 });
 const versions = (n: number): readonly string[] => times(n, (index) => `v${index + 1}`);
 
+const asTable = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+
 export const definitionCases: readonly GrowthCase[] = [
   // Work in slices resumes through all levels, so depth alone costs more than in proportion: 0.23 s of CPU for 400 levels.
   creates('nested defaults', 150, (n) => growingDefinition(['v1'], nested(n))),
@@ -62,6 +64,18 @@ export const definitionCases: readonly GrowthCase[] = [
     growingDefinition(['v1'], object({}, { required: times(n, (index) => `k${index}`) })),
   ),
   creates('versions', 64, (n) => growingDefinition(versions(n), patterns(300))),
+  {
+    ...{ name: 'definition: a Table of many columns', full: 15_000, codes: [200] },
+    prepare: (n) => [
+      growingDefinition(['v1'], fields(1), columns(n)),
+      { method: 'GET', path: growingObjects(), isAwaited: true },
+      growingObject({ k0: 'a' }),
+    ],
+    request: () => ({ method: 'GET', path: growingObjects(), accept: asTable }),
+    get made(): readonly string[] {
+      return [`${growingObjects()}/growth`, growingPath()];
+    },
+  },
   objectOf('with fields that have defaults', {
     full: 5_000,
     definition: (n) => growingDefinition(['v1'], defaults(n)),

@@ -1,7 +1,7 @@
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import { jsonEncoding, Stored } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
-import { metadataJson } from './encodings.ts';
+import { metadataJson, objectJson, whenJsonIsMade } from './encodings.ts';
 
 const key = '/registry/configmaps/default/a';
 const plain = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', resourceVersion: '7' }, data: { b: 'c' } };
@@ -44,4 +44,32 @@ describe('metadata as JSON', () => {
       expect(JSON.parse(Buffer.from(metadataJson(stored, 'v1')).toString())).toMatchObject({ metadata: {} });
     },
   );
+});
+
+describe('the JSON of a large object', () => {
+  const many = { ...plain, data: Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`k${index}`, 'v'])) };
+
+  it('is made before it is sent, and leaves a released object released', async () => {
+    const stored = new Stored<UnstructuredObject>(key, 7 as Revision, many);
+    stored.storedBytes = 100_000;
+    let parses = 0;
+    const parse = (): UnstructuredObject => {
+      parses += 1;
+      return many;
+    };
+    stored.rememberParser(parse, async () => parse());
+    stored.release();
+    await whenJsonIsMade(stored);
+    expect(JSON.parse(Buffer.from(objectJson(stored)).toString())).toEqual(many);
+    expect([stored.knownJson !== undefined, parses]).toEqual([true, 1]);
+    void stored.object;
+    expect(parses).toBe(2);
+  });
+
+  it('is not waited for when the object is small, nor parsed for it', () => {
+    const stored = unparsed('{}');
+    const small = new Stored<UnstructuredObject>(key, 7 as Revision, plain);
+    small.storedBytes = 100;
+    expect([stored, small].map(whenJsonIsMade)).toEqual([undefined, undefined]);
+  });
 });

@@ -3,7 +3,7 @@
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { type ChangeType, encodeJsonInSlices, fitsOneSlice, formatApiVersion } from '@kapstan/api/internal';
-import { type Encoding, jsonEncoding, jsonMember, runInTurns, type Stored } from '@kapstan/storage';
+import { type Encoding, jsonEncoding, jsonMember, largeObjectBytes, runInTurns, type Stored } from '@kapstan/storage';
 import { encodeMessage } from '../../codec/protobuf-encoder.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import type { Message } from '../../schema/message.ts';
@@ -19,12 +19,20 @@ const newline = 10;
 
 /**
  * Makes the JSON of a large object in several turns, so that {@link objectJson} finds it made. Returns undefined when there is nothing to wait
- * for, as for most objects, whose JSON is the stored one.
+ * for, as for most objects: they are small, or their JSON is the stored one.
  */
 export function whenJsonIsMade(stored: StoredObject): Promise<void> | undefined {
-  if (stored.knownJson !== undefined || fitsOneSlice(stored.object)) return undefined;
-  const remember = (bytes: Uint8Array): void => stored.rememberEncoded(wireEncoding.name, bytes);
-  return Promise.resolve(runInTurns(encodeJsonInSlices(stored.object))).then(remember);
+  const isSmall = stored.storedBytes > 0 && stored.storedBytes < largeObjectBytes;
+  return isSmall || stored.knownJson !== undefined ? undefined : makeJson(stored);
+}
+
+/** An object that was released stays so. */
+async function makeJson(stored: StoredObject): Promise<void> {
+  const wasReleased = await stored.restore();
+  if (!fitsOneSlice(stored.object)) {
+    stored.rememberEncoded(wireEncoding.name, await runInTurns(encodeJsonInSlices(stored.object)));
+  }
+  if (wasReleased) stored.release();
 }
 
 /** Returns the object as JSON without a final newline. */

@@ -1,5 +1,6 @@
 // startApiServer makes a server of a catalog: the chain of request-chain.ts behind the sockets of http-server.ts.
 import type { ClientAuthorities } from '../../authn/client-verification.ts';
+import { sharePatternThread } from '../../validation/pattern-jobs.ts';
 import { parseRequestUrl } from '../exchange/request-url.ts';
 import { isConnectUrl } from '../resource/connect-handler.ts';
 import type { KubeletCertificates } from '../tunnel/tunnel-transport.ts';
@@ -53,6 +54,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     logger,
   };
   const server: HttpServer = await startHttpServer(httpOptions);
+  const endPatternThread = sharePatternThread();
   let closing: Promise<void> | undefined;
   return {
     url: server.url,
@@ -69,7 +71,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     },
     useKubeletCertificates: (certificates) => chain.useKubeletCertificates(certificates),
     close: () => {
-      closing ??= chain.shutdown.run(server);
+      closing ??= chain.shutdown.run(server).then(endPatternThread);
       return closing;
     },
   };

@@ -45,7 +45,6 @@ export interface GracefulShutdownPorts extends ShutdownOptions {
   readonly watches: WatchRegistry;
   readonly tunnels: TunnelRegistry;
   readonly yamlBodies: YamlBodies;
-  readonly endPatternThread: () => Promise<void>;
   readonly initialSlices: InitialSlices;
   readonly clock: Clock;
 }
@@ -91,7 +90,6 @@ export class GracefulShutdown {
     await this.#drain(server);
     this.#ports.initialSlices.clear();
     await this.#ports.yamlBodies.close();
-    await this.#ports.endPatternThread();
   }
 
   async #drain(server: HttpServer): Promise<void> {

@@ -8,7 +8,6 @@ import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
 import type { CertificateAuthorities } from '../../authn/client-certificate.ts';
 import { RequestHeaderNames } from '../../authn/request-header-names.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
-import { sharePatternThread } from '../../validation/pattern-jobs.ts';
 import { type ProxyPorts, serveRemote } from '../aggregation/proxy-handler.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { Page } from '../exchange/page.ts';
@@ -84,7 +83,6 @@ export class RequestChain {
       watches: this.#ports.watches,
       tunnels: this.#ports.tunnels,
       yamlBodies: this.#ports.yamlBodies,
-      endPatternThread: sharePatternThread(),
       initialSlices: this.#ports.initialSlices,
       clock: this.#clock,
     });

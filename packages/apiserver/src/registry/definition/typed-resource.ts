@@ -3,16 +3,12 @@ import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapsta
 import { notImplemented } from '@kapstan/api/errors';
 import type { GetAttributes } from '@kapstan/storage';
 import { applySchemaDefaults, schemaDefaultsInSlices } from '../../schema/defaulting.ts';
-import { emptyPlaces, emptyPlacesOf, rememberEmpties } from '../../schema/go/decoded-empties.ts';
+import { emptyPlaces, emptyPlacesOf, noteEmpties, rememberEmpties } from '../../schema/go/decoded-empties.ts';
 import type { EmptyKeeping } from '../../schema/go/kept-empties.ts';
 import type { ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { TypedKind } from './typed-kind.ts';
 import { typedStatusStrategy, typedStrategy } from './typed-strategy.ts';
-
-function required(): EmptyKeeping {
-  return { fields: 'required', found: false };
-}
 
 /** Returns the definition. Throws TypeError when the types do not know the kind. */
 export function typedResource<T extends KubernetesObject>(
@@ -35,7 +31,9 @@ export function typedResource<T extends KubernetesObject>(
       applySchemaDefaults(schema, object);
       kind.setDefaults?.(object);
       const places = all.found ? emptyPlacesOf(object) : [];
-      types.normalize(facts.definition, object as Record<string, unknown>, required());
+      const required: EmptyKeeping = { fields: 'required', found: false };
+      types.normalize(facts.definition, object as Record<string, unknown>, required);
+      if (required.found) noteEmpties(object);
       rememberEmpties(object, places);
       // This empty list has a meaning: its sender gives up all ownership.
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
@@ -50,7 +48,9 @@ export function typedResource<T extends KubernetesObject>(
       else yield* kind.setDefaultsInSlices(object);
       yield;
       const places = all.found ? yield* emptyPlaces(object) : [];
-      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>, required());
+      const required: EmptyKeeping = { fields: 'required', found: false };
+      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>, required);
+      if (required.found) noteEmpties(object);
       rememberEmpties(object, places);
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
     },

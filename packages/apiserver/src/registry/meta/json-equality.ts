@@ -1,7 +1,7 @@
 // Equality of JSON data regardless of the order of keys. It decides whether an update changes anything.
 
 import { ExactNumber } from '@kapstan/api';
-import { fitsOneSlice, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { fitsOneSlice, getOwn, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { isKeptEmpty } from '../../schema/go/kept-empties.ts';
 
 /**
@@ -43,21 +43,17 @@ export function membersEqual(
   let surplus = 0;
   for (const key in a) {
     if (key === except || a[key] === undefined) continue;
-    const isShared = Object.hasOwn(b, key);
-    if (!memberEqual(isShared, a[key], b[key])) return false;
-    if (isShared) surplus++;
+    const other = getOwn(b, key);
+    if (!jsonEqual(a[key], other)) return false;
+    if (other !== undefined) surplus++;
   }
   for (const key in b) if (key !== except && b[key] !== undefined) surplus--;
   return surplus === 0 || surplus + emptiesBeyond(a, b, except) === 0;
 }
 
-function memberEqual(isShared: boolean, a: unknown, b: unknown): boolean {
-  return isShared ? jsonEqual(a, b) : isKeptEmpty(a);
-}
-
 /** Returns the number of members that count as absent and that the first object lacks. */
 function emptiesBeyond(a: object, b: Readonly<Record<string, unknown>>, except: string | undefined): number {
-  return Object.keys(b).filter((key) => key !== except && !Object.hasOwn(a, key) && isKeptEmpty(b[key])).length;
+  return Object.keys(b).filter((key) => key !== except && getOwn(a, key) === undefined && isKeptEmpty(b[key])).length;
 }
 
 /** Does what {@link jsonEqual} does, for values of any size. */

@@ -9,7 +9,7 @@ export interface EmptyKeeping {
   found: boolean;
 }
 
-/** Lists and maps that are equal to none at all, because the stored form does not distinguish them. */
+/** Lists and maps that compare as equal to an absent member, because the stored form does not distinguish them. */
 const kept = new WeakSet<object>();
 
 /** Marks an empty list or map as equal to none, and returns it. */

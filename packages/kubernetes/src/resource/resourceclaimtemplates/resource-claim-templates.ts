@@ -15,7 +15,7 @@ export const resourceClaimTemplates: BuiltinKind<ResourceClaimTemplate> = {
   strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => setClaimDefaults(spec?.spec),
   validatesInSlices: true,
-  validate: (root, { spec }) => {
+  validateCreate: (root, { spec }) => {
     const { annotations, labels, ...others } = spec.metadata ?? {};
     const at = root.child('spec', 'metadata');
     validateAnnotationKeys(at.child('annotations'), annotations);

@@ -15,7 +15,9 @@ export const resourceClaimTemplates: BuiltinKind<ResourceClaimTemplate> = {
   strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => setClaimDefaults(spec?.spec),
   validatesInSlices: true,
-  validateCreate: (root, { spec }) => {
+  validate: (root, { spec }, old) => {
+    // A spec that an older version accepted must not keep its object from losing a finalizer.
+    if (old !== undefined && jsonEqual(spec, old.spec)) return;
     const { annotations, labels, ...others } = spec.metadata ?? {};
     const at = root.child('spec', 'metadata');
     validateAnnotationKeys(at.child('annotations'), annotations);

@@ -19,6 +19,7 @@ export { jsonPatchLibrary } from './libraries/json-patch.ts';
 export { CelQuantity } from './libraries/quantity.ts';
 export { CelSemver } from './libraries/semver.ts';
 export { CelUrl } from './libraries/urls.ts';
+export { stepsToCompile } from './patterns/pattern.ts';
 export { patternSize } from './patterns/pattern-size.ts';
 export {
   answerPatternJob,

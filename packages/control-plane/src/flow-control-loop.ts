@@ -123,7 +123,7 @@ export class FlowControlLoop {
   async #ensureOnce(): Promise<void> {
     const { client, clock, logger, onEnsured } = this.#options;
     const creator = this.#creator;
-    // Whoever writes later may do so after the first webhook or policy.
+    // A later attempt may come after the first webhook or policy, which must see what it creates.
     this.#creator = client;
     try {
       await ensureFlowConfiguration(client, this.#objects, creator);

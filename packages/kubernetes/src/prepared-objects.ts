@@ -15,6 +15,12 @@ import { firstObjectFacts } from '@kapstan/kinds/facts';
 /** Creates the server's own objects. */
 export type ObjectCreator = Pick<ResourceClient, 'create'>;
 
+/** Writes the server's own objects: the creator those that are missing, the client all others. */
+export interface OwnObjectWriters {
+  readonly client: ResourceClient;
+  readonly creator: ObjectCreator;
+}
+
 /** What {@link PreparedObjects} creates through: the stores of the catalog, and the client for all other objects. */
 export interface PreparedObjectsParts {
   readonly client: ResourceClient;
@@ -33,7 +39,7 @@ export class PreparedObjects implements ObjectCreator {
     }
   }
 
-  /** Returns the object of a prepared one as it is stored, which the caller must not change. */
+  /** Returns the stored object. The caller must not change a prepared one. */
   async create<T extends KubernetesObject>(kind: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
     const { client, catalog } = this.#parts;
     const prepared = this.#prepared.get(keyOf(kind.kind, object));

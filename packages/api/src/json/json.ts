@@ -141,7 +141,7 @@ export function* copyInSlices<T>(value: T): SlicedWork<DeepWritable<T>> {
 
 function* copyLarge(value: unknown): SlicedWork<unknown> {
   if (fitsOneSlice(value)) return copyValue(value);
-  // The levels of a deep value have few members each, and each level has looked at some hundred nodes.
+  // A deep value has few members at each level, and each level looks at some hundred nodes, so each is a step of its own.
   yield;
   if (Array.isArray(value)) return yield* copyItems(value);
   return isJsonObject(value) ? yield* copyMembers(value) : value;

@@ -39,7 +39,7 @@ export function* encodeJsonInSlices(value: unknown, options: EncodeOptions = {})
 
 function* writeLarge(value: unknown, write: Write): SlicedWork<void> {
   if (!fitsOneSlice(value)) {
-    // The levels of a deep value have few members each, and each level has looked at some hundred nodes.
+    // A deep value has few members at each level, and each level looks at some hundred nodes, so each is a step of its own.
     yield;
     if (Array.isArray(value)) return yield* writeItems(value, write);
     if (isJsonObject(value)) return yield* writeMembers(value, write);

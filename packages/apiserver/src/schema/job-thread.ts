@@ -40,7 +40,7 @@ interface Waiting<Job, Answer> {
 /** Runs jobs in a thread that is started when it is needed, the smallest job first. */
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions<Job>;
-  /** Callers bound the number: by the requests in flight, or by a limit of their own. The running job is among them. */
+  /** Jobs that have no answer yet, except the running one. Their callers bound the number: by the requests in flight, or by a limit of their own. */
   readonly #waiting = new Set<Waiting<Job, Answer>>();
   #doing: Waiting<Job, Answer> | undefined;
   #worker: Worker | undefined;

@@ -1,7 +1,7 @@
 // ValidationMeasure counts the work that validating a value by its schema takes, without doing it. Used by
 // registry/store/large-validation.ts.
 import { isJsonObject, knownSize } from '@kapstan/api/internal';
-import { patternSize } from '@kapstan/cel';
+import { patternSize, stepsToCompile } from '@kapstan/cel';
 import { isCompiledPattern } from './pattern.ts';
 import type { JsonSchema } from './structural-schema.ts';
 
@@ -11,8 +11,6 @@ const mostNodes = 10_000;
 const mostCharacters = 64 * 1024;
 /** Maximum number of steps in one turn for matching patterns: about ten milliseconds. */
 const mostSteps = 256 * 1024;
-/** Compiling one instruction of a pattern takes as long as this many steps of matching: 10 us, so that 2,048 instructions are compiled in one turn. */
-const stepsToCompile = 128;
 /** Compiling a pattern takes as long as this many instructions more, however short it is. */
 const instructionsOfEach = 16;
 

@@ -2,7 +2,14 @@
 // (validation/pattern-thread.ts). All servers of a process share one, because an expression does not know its server.
 import { systemClock } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
-import { type PatternAnswer, type PatternJob, type PatternThread, patternSize, usePatternThread } from '@kapstan/cel';
+import {
+  type PatternAnswer,
+  type PatternJob,
+  type PatternThread,
+  patternSize,
+  stepsToCompile,
+  usePatternThread,
+} from '@kapstan/cel';
 import { JobThread } from '../schema/job-thread.ts';
 import { limitedWorker } from '../schema/limited-worker.ts';
 
@@ -13,8 +20,6 @@ const maxStartMs = 30_000;
 const maxHeap = 768;
 /** Maximum number of jobs that wait, and of characters of their patterns and texts: their requests may have ended. */
 const maxWaiting = { jobs: 100, characters: 16 * 1024 * 1024 } as const;
-/** Compiling an instruction takes as long as matching it with this many characters. */
-const charactersToCompile = 128;
 
 /** Run from sources, the thread needs a Node that reads TypeScript: 22.18, or an older one with test/source-threads.mjs. */
 const threadFile = import.meta.url.endsWith('.ts')
@@ -28,7 +33,7 @@ export class PatternJobs implements PatternThread {
   readonly #thread = new JobThread<PatternJob, PatternAnswer>({
     clock: systemClock,
     newThread: () => limitedWorker(threadFile, maxHeap),
-    sizeOf: ({ pattern, text }) => patternSize(pattern) * (charactersToCompile + text.length),
+    sizeOf: ({ pattern, text }) => patternSize(pattern) * (stepsToCompile + text.length),
     maxJobMs,
     maxStartMs,
     tooSlow: () => internalError(`a pattern takes more than ${maxJobMs / 1000} s`),

@@ -11,12 +11,12 @@ interface Compiled {
 /** Compiled patterns, the oldest first. Definitions repeat a few patterns thousands of times. */
 const known = new Map<string, Compiled>();
 const maxKnown = 2_000;
-/** Maximum number of instructions of all of them but the latest, which take some dozen megabytes. */
+/** Maximum number of instructions that are kept besides those of the latest pattern. They take some dozen megabytes. */
 const maxInstructions = 256 * 1024;
 let instructions = 0;
 
-/** Compiling one instruction takes as long as this many steps of matching: some 10 us. */
-const stepsToCompile = 128;
+/** Compiling one instruction of a pattern takes as long as this many steps of matching: some 10 us. */
+export const stepsToCompile: number = 128;
 
 /** Returns the compiled pattern, or an error with the text of Go's regexp package. */
 export function compilePattern(pattern: string): RE2JS | CelFailure {

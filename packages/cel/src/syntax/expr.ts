@@ -19,7 +19,7 @@ interface ExprBase {
 export interface LiteralExpr extends ExprBase {
   kind: 'literal';
   readonly value: Value;
-  /** The reason why a constant pattern is none; found by checker/pattern-check.ts. */
+  /** Says why a constant text is not a pattern. Set by checker/pattern-check.ts. */
   patternFault?: CelFailure;
 }
 

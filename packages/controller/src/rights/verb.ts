@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { nearestName } from '@kapstan/api/internal';
 
-/** Stand for several verbs in needs(). */
+/** Words of needs() that stand for several verbs. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   read: ['get', 'list', 'watch'],
   apply: ['create', 'patch'],

@@ -13,7 +13,7 @@ import {
 } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import { FlowSchema, PriorityLevelConfiguration } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
-import type { ObjectCreator } from '../prepared-objects.ts';
+import type { ObjectCreator, OwnObjectWriters } from '../prepared-objects.ts';
 import {
   type BootstrapObject,
   mandatoryLevels,
@@ -28,12 +28,6 @@ const autoUpdate = 'apf.kubernetes.io/autoupdate-spec';
 
 /** 'mandatory': the spec is always this server's. 'suggested': it follows the server until somebody changes it. */
 type Strategy = 'mandatory' | 'suggested';
-
-/** The client, and what creates missing objects. */
-interface Writers {
-  readonly client: ResourceClient;
-  readonly creator: ObjectCreator;
-}
 
 interface SpecObject extends KubernetesObject {
   spec?: object;
@@ -77,7 +71,7 @@ export async function ensureFlowConfiguration(
 }
 
 function ensureAll<T extends SpecObject>(
-  writers: Writers,
+  writers: OwnObjectWriters,
   kind: BootstrapKind<T>,
   wanted: Readonly<Record<Strategy, readonly BootstrapObject<object>[]>>,
 ): Promise<void>[] {
@@ -92,7 +86,7 @@ function ensureAll<T extends SpecObject>(
 }
 
 async function ensure<T extends SpecObject>(
-  { client, creator }: Writers,
+  { client, creator }: OwnObjectWriters,
   kind: BootstrapKind<T>,
   { object, strategy }: { readonly object: BootstrapObject<object>; readonly strategy: Strategy },
 ): Promise<void> {
@@ -113,7 +107,7 @@ async function ensure<T extends SpecObject>(
 }
 
 async function create<T extends SpecObject>(
-  creator: Writers['creator'],
+  creator: OwnObjectWriters['creator'],
   resource: Resource<T>,
   { metadata, spec }: BootstrapObject<object>,
 ): Promise<void> {

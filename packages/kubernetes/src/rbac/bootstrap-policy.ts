@@ -12,17 +12,11 @@ import {
 } from '@kapstan/api';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
-import type { ObjectCreator } from '../prepared-objects.ts';
+import type { ObjectCreator, OwnObjectWriters } from '../prepared-objects.ts';
 import { reconciledBinding, reconciledRole } from './role-reconciliation.ts';
 
 /** Attempts per object, because others may write at the same time. */
 const maxAttempts = 4;
-
-/** The client, and what creates missing objects. */
-interface Writers {
-  readonly client: ResourceClient;
-  readonly creator: ObjectCreator;
-}
 
 /** Returns the object to write in place of the present one. */
 type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
@@ -47,7 +41,7 @@ export async function reconcileBootstrapPolicy(client: ResourceClient, creator: 
 
 /** Returns one result per object. Present ones are listed once, because usually there is nothing to do at a start. */
 async function bringAll<T extends KubernetesObject>(
-  writers: Writers,
+  writers: OwnObjectWriters,
   kind: Resource<T>,
   { expected, reconcile }: { readonly expected: readonly unknown[]; readonly reconcile: Reconcile<T> },
 ): Promise<readonly PromiseSettledResult<void>[]> {
@@ -59,13 +53,13 @@ async function bringAll<T extends KubernetesObject>(
 }
 
 class BootstrapObject<T extends KubernetesObject> {
-  readonly #writers: Writers;
+  readonly #writers: OwnObjectWriters;
   readonly #kind: Resource<T>;
   readonly #expected: T;
   readonly #reconcile: Reconcile<T>;
 
   constructor(
-    writers: Writers,
+    writers: OwnObjectWriters,
     kind: Resource<T>,
     { expected, reconcile }: { readonly expected: T; readonly reconcile: Reconcile<T> },
   ) {

@@ -59,8 +59,8 @@ export {
 export type { TypeProvider } from './types/type-provider.ts';
 export { typeOf } from './types/type-text.ts';
 export type { ValueKind } from './values/cel-box.ts';
-export { type AnyList, CelList, listItems, listSize } from './values/cel-list.ts';
-export { type AnyMap, CelMap, CelMapping, mapFind, mapKeys, mapSize } from './values/cel-map.ts';
+export { type AnyList, CelList, isList, listItems, listSize } from './values/cel-list.ts';
+export { type AnyMap, CelMap, CelMapping, isMap, mapFind, mapKeys, mapSize } from './values/cel-map.ts';
 export { CelObject } from './values/cel-object.ts';
 export { CelDuration, parseGoDuration } from './values/duration.ts';
 export { equalValues } from './values/equality.ts';

@@ -120,6 +120,30 @@ describe('equality with the value before', () => {
   });
 });
 
+describe('a value of another type', () => {
+  const texts = { type: 'array', items: { type: 'string' }, maxItems: 3 } as RuleSchema;
+  const lists = { type: 'array', items: texts, maxItems: 3 } as RuleSchema;
+  const map = { type: 'object', additionalProperties: { type: 'string' }, maxProperties: 3 } as RuleSchema;
+  const incomparable = (type: string, rule: string): string =>
+    `spec.v: Invalid value: "${type}": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${rule}`;
+
+  it.each<[string, RuleSchema, unknown]>([
+    ['self == dyn(1)', texts, ['a']],
+    ['self == dyn(1)', map, { a: 'b' }],
+    ["'a' in dyn(self)", lists, [['a']]],
+  ])('cannot be compared with a list or map of the object: %s', (rule, schema, value) => {
+    expect(answers(schema, [{ rule }], [write(value)])[0]?.errors).toEqual([incomparable(schema.type as string, rule)]);
+  });
+
+  it.each<[string, RuleSchema, unknown]>([
+    ['self != dyn(1)', texts, ['a']],
+    ['!(dyn(1) == self)', texts, ['a']],
+    ["['a'] in self", lists, [['b'], ['a']]],
+  ])('is different: %s', (rule, schema, value) => {
+    expect(answers(schema, [{ rule }], [write(value)])[0]?.errors).toEqual([]);
+  });
+});
+
 describe('a text with a format', () => {
   it.each<[string, string, string]>([
     ['duration', "self == duration('1h30m')", '1h30m'],

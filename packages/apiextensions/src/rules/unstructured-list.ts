@@ -10,9 +10,11 @@ import {
   CelList,
   equalValues,
   escapeName,
+  isList,
   kindOf,
   listItems,
   listSize,
+  overloadFailure,
 } from '@kapstan/cel';
 import { dataOf } from './unstructured-data.ts';
 
@@ -42,7 +44,8 @@ export class UnstructuredList extends CelList {
     return this.#items;
   }
 
-  override equals(other: AnyList): boolean | CelFailure {
+  override equals(other: unknown): boolean | CelFailure {
+    if (!isList(other)) return overloadFailure(other);
     const others = listItems(other);
     if (this.size !== others.length) return false;
     for (const [index, item] of this.toArray().entries()) {
@@ -51,12 +54,24 @@ export class UnstructuredList extends CelList {
     }
     return true;
   }
+
+  /** An element that cannot be compared is an error only if no other element equals the value. */
+  override contains(value: unknown): boolean | CelFailure {
+    let failure: CelFailure | undefined;
+    for (const item of this.toArray()) {
+      const equal = item instanceof CelFailure ? item : equalValues(item, value);
+      if (equal === true) return true;
+      if (equal !== false) failure ??= equal;
+    }
+    return failure ?? false;
+  }
 }
 
 export class SetListValue extends UnstructuredList {
   #members: Set<string> | undefined;
 
-  override equals(other: AnyList): boolean {
+  override equals(other: unknown): boolean | CelFailure {
+    if (!isList(other)) return overloadFailure(other);
     return this.size === listSize(other) && listItems(other).every((item) => this.#has(valueKey(item)));
   }
 
@@ -91,7 +106,8 @@ export class MapListValue extends UnstructuredList {
     this.#keys = keys;
   }
 
-  override equals(other: AnyList): boolean | CelFailure {
+  override equals(other: unknown): boolean | CelFailure {
+    if (!isList(other)) return overloadFailure(other);
     if (this.size !== listSize(other)) return false;
     this.#byKey ??= new Map(this.data.map((item) => [this.#keyOf(item), item]));
     for (const item of listItems(other)) {

@@ -7,6 +7,7 @@ import {
   CelMapping,
   equalValues,
   escapeName,
+  isMap,
   mapFind,
   mapSize,
   overloadFailure,
@@ -56,7 +57,8 @@ abstract class UnstructuredMap extends CelMapping {
     return value;
   }
 
-  override equals(other: AnyMap): boolean | CelFailure {
+  override equals(other: unknown): boolean | CelFailure {
+    if (!isMap(other)) return overloadFailure(other);
     if (this.size !== mapSize(other)) return false;
     for (const name of this.names) {
       const equal =

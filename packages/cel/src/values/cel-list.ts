@@ -10,8 +10,13 @@ export abstract class CelList extends CelBox {
   abstract at(index: number): unknown;
   abstract toArray(): readonly unknown[];
 
-  /** Compares with a list on the right side; undefined when lists of this kind are compared element by element. */
-  equals(_other: AnyList): boolean | CelFailure | undefined {
+  /** Compares with any value on the right side; undefined when lists of this kind are compared element by element. */
+  equals(_other: unknown): boolean | CelFailure | undefined {
+    return undefined;
+  }
+
+  /** Returns whether an element equals the value; undefined when lists of this kind are searched element by element. */
+  contains(_value: unknown): boolean | CelFailure | undefined {
     return undefined;
   }
 

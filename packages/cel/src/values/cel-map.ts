@@ -22,8 +22,8 @@ export abstract class CelMapping extends CelBox {
   abstract find(key: unknown): unknown;
   abstract entries(): Iterable<Entry>;
 
-  /** Compares with another map; undefined when maps of this kind are compared entry by entry. */
-  equals(_other: AnyMap): boolean | CelFailure | undefined {
+  /** Compares with any other value; undefined when maps of this kind are compared entry by entry. */
+  equals(_other: unknown): boolean | CelFailure | undefined {
     return undefined;
   }
 }

@@ -10,11 +10,13 @@ import type { CelOptional } from './optional.ts';
 import type { CelTimestamp } from './timestamp.ts';
 import { kindOf } from './value.ts';
 
-/** Returns whether both are equal, or the error for library values of different types. */
+/** Returns whether both are equal, or the error of a value that cannot be compared with values of another type. */
 export function equalValues(left: unknown, right: unknown): boolean | CelFailure {
   if (left === right) return isEqualToItself(left);
   if (left === null || right === null) return false;
   if (typeof left === 'string' || typeof left === 'boolean') return false;
+  const own = left instanceof CelList || left instanceof CelMapping ? left.equals(right) : undefined;
+  if (own !== undefined) return own;
   const kind = kindOf(left);
   if (kind === 'object') return (left as CelObject).equals(right);
   const otherKind = kindOf(right);
@@ -52,9 +54,7 @@ function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
 }
 
 /** Elements that cannot be compared do not make lists unequal. */
-function equalLists(left: AnyList, right: AnyList): boolean | CelFailure {
-  const own = left instanceof CelList ? left.equals(right) : undefined;
-  if (own !== undefined) return own;
+function equalLists(left: AnyList, right: AnyList): boolean {
   const size = listSize(left);
   if (size !== listSize(right)) return false;
   for (let i = 0; i < size; i++) {
@@ -63,9 +63,7 @@ function equalLists(left: AnyList, right: AnyList): boolean | CelFailure {
   return true;
 }
 
-function equalMaps(left: AnyMap, right: AnyMap): boolean | CelFailure {
-  const own = left instanceof CelMapping ? left.equals(right) : undefined;
-  if (own !== undefined) return own;
+function equalMaps(left: AnyMap, right: AnyMap): boolean {
   if (mapSize(left) !== mapSize(right)) return false;
   if (left instanceof CelMapping) {
     for (const { key, value } of left.entries()) if (!hasEqual(right, key, value)) return false;
@@ -84,8 +82,10 @@ function equalOptionals(left: CelOptional, right: CelOptional): boolean | CelFai
   return equalValues(left.value, right.value);
 }
 
-/** Returns whether a list contains the value, or a map the key. */
-export function contains(container: unknown, value: unknown): boolean | undefined {
+/** Returns whether a list contains the value, or a map the key; undefined for everything else. */
+export function contains(container: unknown, value: unknown): boolean | CelFailure | undefined {
+  const own = container instanceof CelList ? container.contains(value) : undefined;
+  if (own !== undefined) return own;
   if (isList(container)) return listItems(container).some((item) => equalValues(value, item) === true);
   return isMap(container) ? mapFind(container, value) !== undefined : undefined;
 }

@@ -2,7 +2,7 @@
 // doubles. A claim is converted when an expression first reads it. Source: oidc.go (newClaimsValue, unescapeWrapper), apiserver
 // pkg/cel/lazy.
 
-import { type AnyList, CelList, CelMapping, doubleValue, unescapeName } from '@kapstan/cel';
+import { CelList, CelMapping, doubleValue, unescapeName } from '@kapstan/cel';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { type Claims, numberOf } from '../token-claims.ts';
 
@@ -30,10 +30,6 @@ class ClaimList extends CelList {
 
   toArray(): readonly unknown[] {
     return this.#items.map(jsonValue);
-  }
-
-  override equals(_other: AnyList): undefined {
-    return undefined;
   }
 }
 

@@ -79,6 +79,7 @@ export {
 export { parseText } from './json/json-text.ts';
 export { encodeJsonInSlices, stringifyInSlices } from './json/sliced-encoding.ts';
 export { copyAtPace, SlicePace, sortInSlices } from './json/sliced-walks.ts';
+export { Utf8Parts } from './json/utf8-parts.ts';
 export { DurationHistogram, Histogram, type HistogramCounts } from './metrics/histogram.ts';
 export { LabelSeries } from './metrics/label-series.ts';
 export {

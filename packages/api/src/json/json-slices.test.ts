@@ -35,6 +35,10 @@ describe('JSON in slices', () => {
     const text = stringifyJson(value);
     expect(runWhole(stringifyInSlices(value))).toBe(text);
     expect(new TextDecoder().decode(runWhole(encodeJsonInSlices(value, { after: '\n' })))).toBe(`${text}\n`);
+    for (const pad of ['', '    ']) {
+      const indented = new TextDecoder().decode(runWhole(encodeJsonInSlices(value, { pad })));
+      expect(indented).toBe(stringifyJson(value, 2).replaceAll('\n', `\n${pad}`));
+    }
     expect(runWhole(copyInSlices(value))).toEqual(deepCopy(value));
     expect(stringifyJson(runWhole(copyInSlices(value)))).toBe(text);
     expect(runWhole(parseJsonInSlices(text))).toEqual(parseJson(text));

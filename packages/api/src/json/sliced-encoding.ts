@@ -2,7 +2,7 @@
 
 import { fitsOneSlice, membersPerSlice, namesInSlices, type SlicedWork } from '../time/sliced-work.ts';
 import { isJsonObject, isLeaf, itemsPerSlice, stringifyJson } from './json.ts';
-import { JsonLimitError } from './json-syntax.ts';
+import { Utf8Parts } from './utf8-parts.ts';
 
 /** Takes the next part of the JSON. Parts never divide a character. */
 type Write = (part: string) => void;
@@ -11,7 +11,7 @@ type Write = (part: string) => void;
 export function* stringifyInSlices(value: unknown): SlicedWork<string> {
   if (fitsOneSlice(value)) return stringifyJson(value);
   const parts: string[] = [];
-  yield* writeLarge(value, (part) => parts.push(part));
+  yield* writeLarge(value, (part) => parts.push(part), compact);
   return parts.join('');
 }
 
@@ -22,6 +22,8 @@ export interface EncodeOptions {
   readonly after?: string;
   /** Most bytes of a value that does not fit one slice. Default: no limit. */
   readonly maxBytes?: number;
+  /** The spaces before the last line of a value on several lines, in which each level has two more. Default: one line. */
+  readonly pad?: string | undefined;
 }
 
 /**
@@ -29,30 +31,67 @@ export interface EncodeOptions {
  * one call. Throws {@link JsonLimitError} for more bytes than allowed.
  */
 export function* encodeJsonInSlices(value: unknown, options: EncodeOptions = {}): SlicedWork<Uint8Array<ArrayBuffer>> {
-  const { after = '', maxBytes = Number.POSITIVE_INFINITY } = options;
-  if (fitsOneSlice(value)) return encoder.encode(`${stringifyJson(value)}${after}`);
+  const { after = '', maxBytes, pad } = options;
+  const layout = pad === undefined ? compact : indented(pad);
+  if (fitsOneSlice(value)) return encoder.encode(`${layout.text(value)}${after}`);
   const bytes = new Utf8Parts(maxBytes);
-  yield* writeLarge(value, (part) => bytes.add(part));
+  yield* writeLarge(value, (part) => bytes.add(part), layout);
   bytes.add(after);
   return bytes.joined();
 }
 
-function* writeLarge(value: unknown, write: Write): SlicedWork<void> {
+/** How the parts of one level are written. */
+interface Layout {
+  /** Text before each member or item, and before the end of the level. */
+  readonly before: string;
+  readonly end: string;
+  readonly colon: string;
+  /** The layout of the values at this level. */
+  readonly below: Layout;
+  /** Returns the JSON of a small value at this level. */
+  text(value: unknown): string;
+  /** Returns the JSON of items at this level without the brackets. */
+  items(run: readonly unknown[]): string;
+}
+
+const compact: Layout = {
+  ...{ before: '', end: '', colon: ':' },
+  get below(): Layout {
+    return compact;
+  },
+  text: (value) => stringifyJson(value),
+  items: (run) => stringifyJson(run).slice(1, -1),
+};
+
+/** `pad`: the spaces before the lines of the level above. */
+function indented(pad: string): Layout {
+  const inPlace = (text: string): string => text.replaceAll('\n', `\n${pad}`);
+  return {
+    ...{ before: `\n${pad}  `, end: `\n${pad}`, colon: ': ' },
+    get below(): Layout {
+      return indented(`${pad}  `);
+    },
+    text: (value) => inPlace(stringifyJson(value, 2)),
+    items: (run) => inPlace(stringifyJson(run, 2).slice(1, -2)),
+  };
+}
+
+function* writeLarge(value: unknown, write: Write, layout: Layout): SlicedWork<void> {
   if (!fitsOneSlice(value)) {
     // A deep value has few members at each level, and each level looks at some hundred nodes, so each is a step of its own.
     yield;
-    if (Array.isArray(value)) return yield* writeItems(value, write);
-    if (isJsonObject(value)) return yield* writeMembers(value, write);
+    if (Array.isArray(value)) return yield* writeItems(value, write, layout);
+    if (isJsonObject(value)) return yield* writeMembers(value, write, layout);
   }
-  write(stringifyJson(value));
+  write(layout.text(value));
 }
 
-function* writeItems(list: readonly unknown[], write: Write): SlicedWork<void> {
+function* writeItems(list: readonly unknown[], write: Write, layout: Layout): SlicedWork<void> {
   let separator = '';
   let run: unknown[] = [];
   const writeRun = (): void => {
     if (run.length === 0) return;
-    write(`${separator}${stringifyJson(run).slice(1, -1)}`);
+    write(`${separator}${layout.items(run)}`);
     separator = ',';
     run = [];
   };
@@ -61,71 +100,34 @@ function* writeItems(list: readonly unknown[], write: Write): SlicedWork<void> {
     if (isLeaf(item) || fitsOneSlice(item)) run.push(item);
     else {
       writeRun();
-      write(separator);
+      write(`${separator}${layout.before}`);
       separator = ',';
-      yield* writeLarge(item, write);
+      yield* writeLarge(item, write, layout.below);
     }
     if (run.length < itemsPerSlice) continue;
     writeRun();
     yield;
   }
   writeRun();
-  write(']');
+  write(`${layout.end}]`);
 }
 
-function* writeMembers(object: Record<string, unknown>, write: Write): SlicedWork<void> {
+function* writeMembers(object: Record<string, unknown>, write: Write, layout: Layout): SlicedWork<void> {
+  const { below } = layout;
   let separator = '';
   write('{');
   for (const [index, key] of (yield* namesInSlices(object)).entries()) {
     const member = object[key];
     if (member !== undefined) {
-      const name = `${separator}${JSON.stringify(key)}:`;
+      const name = `${separator}${layout.before}${JSON.stringify(key)}${layout.colon}`;
       separator = ',';
       if (isLeaf(member)) write(name + JSON.stringify(member));
       else {
         write(name);
-        yield* writeLarge(member, write);
+        yield* writeLarge(member, write, below);
       }
     }
     if (index % membersPerSlice === membersPerSlice - 1) yield;
   }
-  write('}');
-}
-
-/** Number of characters that are encoded at once. */
-const charactersAtOnce = 65_536;
-
-class Utf8Parts {
-  readonly #parts: Uint8Array[] = [];
-  readonly #maxBytes: number;
-  #length = 0;
-  #waiting = '';
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  add(text: string): void {
-    this.#waiting += text;
-    if (this.#waiting.length >= charactersAtOnce) this.#encode();
-  }
-
-  joined(): Uint8Array<ArrayBuffer> {
-    this.#encode();
-    const bytes = new Uint8Array(this.#length);
-    let at = 0;
-    for (const part of this.#parts) {
-      bytes.set(part, at);
-      at += part.length;
-    }
-    return bytes;
-  }
-
-  #encode(): void {
-    const part = encoder.encode(this.#waiting);
-    this.#waiting = '';
-    this.#parts.push(part);
-    this.#length += part.length;
-    if (this.#length > this.#maxBytes) throw new JsonLimitError(`more than ${this.#maxBytes} bytes`);
-  }
+  write(`${layout.end}}`);
 }

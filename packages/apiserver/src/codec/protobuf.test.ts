@@ -7,7 +7,7 @@ import { encodeMessage } from './protobuf-encoder.ts';
 import { readEnvelope, watchFrame, wrapMessage } from './protobuf-envelope.ts';
 import { ProtobufWriter } from './protobuf-wire.ts';
 import { WireCursor } from './wire-cursor.ts';
-import { encodeYaml } from './wire-format.ts';
+import { encodeYaml } from './yaml-encoder.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const decoded = (name: string, bytes: Uint8Array): Record<string, unknown> => {

@@ -24,7 +24,7 @@ import {
   readEnvelope,
   readEnvelopeInSlices,
 } from './protobuf-envelope.ts';
-import { encodeYaml } from './wire-format.ts';
+import { encodeYaml } from './yaml-encoder.ts';
 
 /** The forms in which objects can be stored. */
 export type StorageMediaType = 'application/json' | typeof protobufMediaType | 'application/yaml';

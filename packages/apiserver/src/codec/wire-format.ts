@@ -1,12 +1,19 @@
 // The formats of objects in requests and answers: JSON, YAML and, for built-in kinds, protobuf. Used by negotiation and
 // by every answer.
 
-import { ExactNumber, stringifyJson } from '@kapstan/api';
-import { type GroupVersionKind, isJsonObject, parseApiVersion } from '@kapstan/api/internal';
-import { type ScalarTag, stringify } from 'yaml';
+import { stringifyJson } from '@kapstan/api';
+import {
+  encodeJsonInSlices,
+  fitsOneSlice,
+  type GroupVersionKind,
+  isJsonObject,
+  parseApiVersion,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { metaTypes } from '../schema/meta-types.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';
 import { envelopeEncoder, protobufMediaType } from './protobuf-envelope.ts';
+import { encodeYaml, encodeYamlInSlices } from './yaml-encoder.ts';
 
 export interface WireFormat {
   readonly name: 'json' | 'yaml' | 'protobuf';
@@ -49,6 +56,24 @@ export function encodeValue(format: WireFormat, value: unknown, style: ValueStyl
   }
 }
 
+/** Does what {@link encodeValue} does, in slices. Protobuf is one step: it takes a tenth of the time of YAML. */
+export function* encodeValueInSlices(
+  format: WireFormat,
+  value: unknown,
+  style: ValueStyle = {},
+): SlicedWork<Uint8Array> {
+  if (fitsOneSlice(value)) return encodeValue(format, value, style);
+  switch (format.name) {
+    case 'json':
+      return yield* encodeJsonInSlices(value, style.isPretty === true ? { pad: '' } : { after: '\n' });
+    case 'yaml':
+      return yield* encodeYamlInSlices(value);
+    case 'protobuf':
+      yield;
+      return encodeValue(format, value, style);
+  }
+}
+
 /** True for a value of a kind that every server has and that has a protobuf form. */
 export function hasProtobufForm(value: unknown): boolean {
   return metaTypes.messageOfKind(kindOfValue(value)) !== undefined;
@@ -58,30 +83,4 @@ function kindOfValue(value: unknown): GroupVersionKind {
   const object = isJsonObject(value) ? value : {};
   const text = (name: string): string => (typeof object[name] === 'string' ? object[name] : '');
   return { ...parseApiVersion(text('apiVersion')), kind: text('kind') };
-}
-
-/** Writes numbers that a double cannot hold with all digits. */
-const exactNumberTag: ScalarTag = {
-  tag: 'tag:yaml.org,2002:int',
-  default: true,
-  // The tag is used for writing only.
-  test: /(?!)/,
-  identify: (value) => value instanceof ExactNumber,
-  resolve: (text) => new ExactNumber(text),
-  stringify: (item) => String(item.value),
-};
-
-/**
- * Writes sorted keys, sequences without indentation, and quotes where a YAML 1.1 reader would misread a text
- * (sigs.k8s.io/yaml).
- */
-export function encodeYaml(value: unknown): string {
-  return stringify(value, {
-    sortMapEntries: true,
-    indentSeq: false,
-    lineWidth: 0,
-    aliasDuplicateObjects: false,
-    compat: 'yaml-1.1',
-    customTags: (tags) => [exactNumberTag, ...tags],
-  });
 }

@@ -2,6 +2,7 @@
 import type { GrowthCase } from '../growth-case.ts';
 import { admissionCases } from './admission-cases.ts';
 import { aggregationCases } from './aggregation-cases.ts';
+import { answerCases } from './answer-cases.ts';
 import { auditCases } from './audit-cases.ts';
 import { authorizationCases } from './authorization-cases.ts';
 import { conversionCases } from './conversion-cases.ts';
@@ -38,6 +39,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...ownKindCases,
   ...ruleCases,
   ...conversionCases,
+  ...answerCases,
   ...auditCases,
   ...definitionCases,
   ...openApiCases,

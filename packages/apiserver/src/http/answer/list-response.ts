@@ -3,13 +3,13 @@
 
 import type { Clock } from '@kapstan/api';
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { formatApiVersion } from '@kapstan/api/internal';
-import type { StoredList } from '@kapstan/storage';
+import { encodeJsonInSlices, formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
+import { runInTurns, type StoredList } from '@kapstan/storage';
 import type { AuditTrail } from '../../audit/audit-trail.ts';
 import { encodeMessage } from '../../codec/protobuf-encoder.ts';
 import { envelopeAround } from '../../codec/protobuf-envelope.ts';
 import { ProtobufWriter, varintSize } from '../../codec/protobuf-wire.ts';
-import { encodeYaml } from '../../codec/wire-format.ts';
+import { encodeYaml, encodeYamlInSlices } from '../../codec/yaml-encoder.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
 import { BodyWriter } from '../exchange/body-writer.ts';
@@ -69,7 +69,8 @@ export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<
     for (const stored of list.items) {
       if (!isFirst) writer.push(separator);
       isFirst = false;
-      item(stored, writer);
+      const writing = item(stored, writer);
+      if (writing !== undefined) await writing;
       if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
     }
     writer.push(Buffer.from(list.items.length === 0 ? emptyTail(shape, form, tail) : tail));
@@ -156,7 +157,8 @@ interface ListParts {
   readonly head: string;
   readonly tail: string;
   readonly separator: Uint8Array;
-  item(stored: StoredObject, writer: BodyWriter): void;
+  /** Returns undefined when the item is written; otherwise it is large and written in several turns. */
+  item(stored: StoredObject, writer: BodyWriter): Promise<void> | undefined;
 }
 
 function jsonParts(shape: ListShape, form: OutputForm): ListParts {
@@ -166,9 +168,10 @@ function jsonParts(shape: ListShape, form: OutputForm): ListParts {
     head: `${fields},"${shape.itemsField}":`,
     tail: ']}\n',
     separator: Buffer.from(`,${shape.opening}`),
-    item: firstOpens(Buffer.from(`[${shape.opening}`), (stored, writer) =>
-      shape.write(stored, (bytes) => writer.push(bytes)),
-    ),
+    item: firstOpens(Buffer.from(`[${shape.opening}`), (stored, writer) => {
+      shape.write(stored, (bytes) => writer.push(bytes));
+      return undefined;
+    }),
   };
 }
 
@@ -197,10 +200,9 @@ function prettyParts(shape: ListShape): ListParts {
     head: `${fields},\n  "${shape.itemsField}": `,
     tail: '\n  ]\n}',
     separator: Buffer.from(',\n    '),
-    item: firstOpens(Buffer.from('[\n    '), (stored, writer) => {
-      const text = stringifyJson(shape.value(stored), 2).replaceAll('\n', '\n    ');
-      writer.push(Buffer.from(text));
-    }),
+    item: firstOpens(Buffer.from('[\n    '), (stored, writer) =>
+      writeInTurns(encodeJsonInSlices(shape.value(stored), { pad: '    ' }), writer),
+    ),
   };
 }
 
@@ -216,8 +218,16 @@ function yamlParts(shape: ListShape, list: StoredList<UnstructuredObject>): List
     head: `${before}${shape.itemsField}:${isEmpty ? ' ' : '\n'}`,
     tail: isEmpty ? `\n${after}` : after,
     separator: new Uint8Array(),
-    item: (stored, writer) => writer.push(Buffer.from(encodeYaml([shape.value(stored)]))),
+    item: (stored, writer) => writeInTurns(encodeYamlInSlices([shape.value(stored)]), writer),
   };
+}
+
+/** Writes a small item at once, and a large one in several turns. */
+function writeInTurns(work: SlicedWork<Uint8Array>, writer: BodyWriter): Promise<void> | undefined {
+  const bytes = runInTurns(work);
+  if (bytes instanceof Promise) return bytes.then((made) => writer.push(made));
+  writer.push(bytes);
+  return undefined;
 }
 
 function firstOpens(opening: Uint8Array, item: ListParts['item']): ListParts['item'] {
@@ -225,7 +235,7 @@ function firstOpens(opening: Uint8Array, item: ListParts['item']): ListParts['it
   return (stored, writer) => {
     if (isFirst) writer.push(opening);
     isFirst = false;
-    item(stored, writer);
+    return item(stored, writer);
   };
 }
 

@@ -1,8 +1,9 @@
 // Sends one object: as it is, as a Table of one row, or its metadata only. Source: apiserver handlers/response.go
 // (transformResponseObject).
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import { jsonLine } from '@kapstan/storage';
-import { encodeValue } from '../../codec/wire-format.ts';
+import { fitsOneSlice } from '@kapstan/api/internal';
+import { jsonLine, largeObjectBytes, runInTurns } from '@kapstan/storage';
+import { encodeValue, encodeValueInSlices } from '../../codec/wire-format.ts';
 import type { WriteAnswer } from '../../registry/client/object-writes.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import type { TableConvertor } from '../../table/table.ts';
@@ -26,7 +27,7 @@ export async function sendStored(exchange: Exchange, stored: StoredObject, answe
   const { form } = answer;
   exchange.span?.addEvent('About to write a response');
   if (form.target !== undefined || form.isPretty || form.format.name !== 'json') {
-    sendObject(exchange, stored.object, answer);
+    await sendTransformed(exchange, stored, answer);
     exchange.span?.addEvent('Writing http response done');
     return;
   }
@@ -40,6 +41,13 @@ export async function sendStored(exchange: Exchange, stored: StoredObject, answe
   exchange.span?.addEvent('Writing http response done');
 }
 
+async function sendTransformed(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): Promise<void> {
+  const isSmall = stored.storedBytes > 0 && stored.storedBytes < largeObjectBytes;
+  const wasReleased = !isSmall && (await stored.restore());
+  await sendObject(exchange, stored.object, answer);
+  if (wasReleased) stored.release();
+}
+
 /** Sends the written object: 201 when it is new. */
 export async function sendWritten(
   exchange: Exchange,
@@ -48,18 +56,25 @@ export async function sendWritten(
 ): Promise<void> {
   const full = { ...answer, status: written.created ? 201 : 200 };
   if (written.type === 'stored') await sendStored(exchange, written.stored, full);
-  else sendObject(exchange, written.object, full);
+  else await sendObject(exchange, written.object, full);
 }
 
 /** Sends an object that is not stored: of a subresource, a dry run or a virtual resource. */
-export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesObject>, answer: ObjectAnswer): void {
+export async function sendObject(
+  exchange: Exchange,
+  object: DeepReadonly<KubernetesObject>,
+  answer: ObjectAnswer,
+): Promise<void> {
   const value = transform(exchange, object as DeepReadonly<UnstructuredObject>, answer);
   const { form } = answer;
   exchange.audit?.respond(value);
   exchange.setHeader('Content-Type', form.format.mediaType);
   const writer = new BodyWriter(exchange, { ...answer, mediaType: form.format.mediaType });
-  const { types } = answer.definition.schema;
-  writer.push(encodeValue(form.format, value, { isPretty: form.isPretty, types }));
+  const style = { isPretty: form.isPretty, types: answer.definition.schema.types };
+  const bytes = fitsOneSlice(value)
+    ? encodeValue(form.format, value, style)
+    : await runInTurns(encodeValueInSlices(form.format, value, style), exchange.signal);
+  writer.push(bytes);
   writer.finish();
 }
 

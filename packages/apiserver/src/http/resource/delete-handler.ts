@@ -36,7 +36,7 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
   const answer = { definition, form, status: isAccepted ? 202 : 200, clock: ports.clock };
   const shown = !result.deleted || definition.returnsDeletedObject === true ? result.stored : undefined;
   if (shown !== undefined) await sendStored(exchange, shown, answer);
-  else sendObject(exchange, deletedStatus(deletedDetails(call, result.stored)) as never, answer);
+  else await sendObject(exchange, deletedStatus(deletedDetails(call, result.stored)) as never, answer);
 }
 
 /** Reads the options from the body, or from the query when there is none. Throws 400, 415, 422. */

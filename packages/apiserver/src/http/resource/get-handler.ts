@@ -19,7 +19,7 @@ export async function handleGet(call: ResourceCall): Promise<void> {
   const context = contextOf(call);
   if (subresource?.type === 'object') {
     if (subresource.get === undefined) throw methodNotAllowed();
-    sendObject(exchange, await subresource.get(served.store, context, call.name), answer);
+    await sendObject(exchange, await subresource.get(served.store, context, call.name), answer);
     return;
   }
   refuseExport(decodeBoolean(exchange.query.get('export')));

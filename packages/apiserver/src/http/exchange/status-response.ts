@@ -3,7 +3,15 @@
 import { isStatusError, type Status } from '@kapstan/api';
 import type { StatusDetails } from '@kapstan/api/errors';
 import { messageOf } from '@kapstan/api/internal';
-import { encodeValue, hasProtobufForm, jsonFormat } from '../../codec/wire-format.ts';
+import { runInTurns } from '@kapstan/storage';
+import {
+  encodeValue,
+  encodeValueInSlices,
+  hasProtobufForm,
+  jsonFormat,
+  type WireFormat,
+} from '../../codec/wire-format.ts';
+import type { Span } from '../../tracing/span.ts';
 import { sendTraced, startSerializing } from './encoding-trace.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
@@ -40,16 +48,32 @@ export function sendError(exchange: Exchange, error: unknown): void {
   sendValue(exchange, status.code, wireStatus(status));
 }
 
-/** Answers with any object in the requested form; JSON when none fits. */
+/** Answers with any small object in the requested form; JSON when none fits. */
 export function sendValue(exchange: Exchange, code: number, value: unknown): void {
+  const { format, isPretty, span } = startValue(exchange, value);
+  sendTraced(exchange, code, { body: encodeValue(format, value, { isPretty }), span });
+}
+
+/** Does what {@link sendValue} does with status 200, for an object of any size. */
+export async function sendDocument(exchange: Exchange, value: unknown): Promise<void> {
+  const { format, isPretty, span } = startValue(exchange, value);
+  const body = await runInTurns(encodeValueInSlices(format, value, { isPretty }), exchange.signal);
+  sendTraced(exchange, 200, { body, span });
+}
+
+interface StartedValue {
+  readonly format: WireFormat;
+  readonly isPretty: boolean;
+  readonly span: Span | undefined;
+}
+
+function startValue(exchange: Exchange, value: unknown): StartedValue {
   exchange.audit?.respond(value);
   const form = negotiatePlainOutput(outputRequestOf(exchange));
   const isKnown = form !== undefined && (form.format.name !== 'protobuf' || hasProtobufForm(value));
   const format = isKnown ? form.format : jsonFormat;
   exchange.setHeader('Content-Type', format.mediaType);
-  const span = startSerializing(exchange, format.mediaType);
-  const body = encodeValue(format, value, { isPretty: form?.isPretty !== false });
-  sendTraced(exchange, code, { body, span });
+  return { format, isPretty: form?.isPretty !== false, span: startSerializing(exchange, format.mediaType) };
 }
 
 /** Answers with a value in JSON, whatever Accept says. */

@@ -1,8 +1,8 @@
 // Serves aggregated discovery to clients that prefer it, with an ETag over the document. Source: apiserver
 // endpoints/discovery/aggregated (WrapAggregatedDiscoveryToHandler, etag.go).
 import { createHash } from 'node:crypto';
-import { stringifyJson } from '@kapstan/api';
-import { encodeValue, type WireFormat, wireFormats } from '../../codec/wire-format.ts';
+import { runInTurns } from '@kapstan/storage';
+import { encodeValueInSlices, jsonFormat, type WireFormat, wireFormats } from '../../codec/wire-format.ts';
 import { aggregatedDocument } from '../../discovery/aggregated-document.ts';
 import type { DiscoverySnapshot } from '../../discovery/discovery-index.ts';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -24,11 +24,11 @@ interface Request {
 const documents = new WeakMap<DiscoverySnapshot, Map<string, EncodedDocument>>();
 
 /** Returns false when the client prefers the plain documents. */
-export function serveAggregatedDiscovery(exchange: Exchange, request: Request): boolean {
+export async function serveAggregatedDiscovery(exchange: Exchange, request: Request): Promise<boolean> {
   const format = preferredFormat(exchange.header('accept') ?? '');
   if (format === undefined) return false;
   exchange.setHeader('Vary', 'Accept');
-  const { bytes, etag } = encodedDocument(request, format);
+  const { bytes, etag } = await encodedDocument(request, format);
   exchange.setHeader('ETag', etag);
   exchange.setHeader('Cache-Control', 'public');
   exchange.setHeader('Content-Type', `${format.mediaType};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`);
@@ -52,14 +52,17 @@ function preferredFormat(accept: string): WireFormat | undefined {
 }
 
 /** Returns the document; its ETag is the same in every format. */
-function encodedDocument({ index, root, onMade }: Request, format: WireFormat): EncodedDocument {
+async function encodedDocument({ index, root, onMade }: Request, format: WireFormat): Promise<EncodedDocument> {
   const key = `${root} ${format.name}`;
   const known = documents.get(index)?.get(key);
   if (known !== undefined) return known;
   const document = aggregatedDocument(index, root);
-  const json = Buffer.from(`${stringifyJson(document)}\n`);
+  const json = await runInTurns(encodeValueInSlices(jsonFormat, document));
   const etag = `"${createHash('sha512').update(json).digest('hex').toUpperCase()}"`;
-  const encoded = { bytes: format.name === 'json' ? json : encodeValue(format, document), etag };
+  const encoded = {
+    bytes: format.name === 'json' ? json : await runInTurns(encodeValueInSlices(format, document)),
+    etag,
+  };
   documents.set(index, new Map([...(documents.get(index) ?? []), [key, encoded]]));
   onMade();
   return encoded;

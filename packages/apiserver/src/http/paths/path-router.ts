@@ -21,7 +21,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { knownMediaTypes, negotiatePlainOutput, notAcceptableHere, requireProduced } from '../exchange/negotiation.ts';
 import { type Page, servePage } from '../exchange/page.ts';
 import { trimSlashes } from '../exchange/request-info.ts';
-import { outputRequestOf, sendJson, sendPageNotFound, sendValue } from '../exchange/status-response.ts';
+import { outputRequestOf, sendDocument, sendJson, sendPageNotFound } from '../exchange/status-response.ts';
 import { serveAggregatedDiscovery } from './aggregated-discovery.ts';
 import { flagzPage } from './flagz.ts';
 import { type HealthCheck, HealthEndpoints } from './health.ts';
@@ -103,7 +103,7 @@ export class PathRouter {
     sendPageNotFound(exchange);
   }
 
-  #serveDiscovery(exchange: Exchange): void {
+  async #serveDiscovery(exchange: Exchange): Promise<void> {
     const [root = '', ...rest] = trimSlashes(exchange.path).split('/');
     const index = this.#discovery.current();
     // The aggregator knows exactly these two spellings; go-restful ignores slashes at the end.
@@ -111,18 +111,18 @@ export class PathRouter {
     if (isGroupList && !/^\/apis\/?$/.test(exchange.path)) return sendPageNotFound(exchange);
     if (root === 'apis' && rest[0] === '') return sendPageNotFound(exchange);
     if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
-    if (exchange.method === 'GET' && this.#serveAggregated(exchange, index, root)) return;
+    if (exchange.method === 'GET' && (await this.#serveAggregated(exchange, index, root))) return;
     const address = exchange.header('host') ?? exchange.header(':authority') ?? '';
-    if (root === 'api') serveRoute(exchange, apiVersionsDocument(address), knownMediaTypes);
-    else serveDocument(exchange, groupListDocument(index));
+    if (root === 'api') return serveRoute(exchange, apiVersionsDocument(address), knownMediaTypes);
+    return serveDocument(exchange, groupListDocument(index));
   }
 
-  #serveAggregated(exchange: Exchange, index: DiscoverySnapshot, root: string): boolean {
+  #serveAggregated(exchange: Exchange, index: DiscoverySnapshot, root: string): Promise<boolean> {
     return serveAggregatedDiscovery(exchange, { index, root, onMade: () => this.#metrics.countAggregation() });
   }
 
-  #serveIndex(exchange: Exchange): void {
-    sendValue(exchange, 200, { paths: this.#listedPaths() });
+  #serveIndex(exchange: Exchange): Promise<void> {
+    return sendDocument(exchange, { paths: this.#listedPaths() });
   }
 
   #listedPaths(): string[] {
@@ -153,7 +153,7 @@ function pageHandler(page: StructuredPage): PathHandler {
 /**
  * Serves a group or version. `path` has no more than these two. Paths below a served group are refused with a Status.
  */
-function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): void {
+async function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): Promise<void> {
   const [group = '', version, ...more] = path;
   const entry = index.groups.get(group);
   if (entry === undefined) return sendPageNotFound(exchange);
@@ -170,26 +170,26 @@ function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly
   sendPageNotFound(exchange);
 }
 
-function serveVersion(exchange: Exchange): void {
-  serveRoute(exchange, versionInfo, [jsonFormat.mediaType]);
+function serveVersion(exchange: Exchange): Promise<void> {
+  return serveRoute(exchange, versionInfo, [jsonFormat.mediaType]);
 }
 
 /** Serves a document that has its own route: for GET, in the types that the route produces. */
-function serveRoute(exchange: Exchange, document: unknown, produced: readonly string[]): void {
+async function serveRoute(exchange: Exchange, document: unknown, produced: readonly string[]): Promise<void> {
   if (exchange.method !== 'GET') throw methodNotAllowed();
   requireProduced(exchange.header('accept') ?? '', produced);
   // The only form is JSON, whatever the parameters of the media type say.
   if (produced.length === 1) sendJson(exchange, document);
-  else serveDocument(exchange, document);
+  else await serveDocument(exchange, document);
 }
 
 /**
  * Serves documents for which the method does not matter: those of the aggregator and of custom resources. Source:
  * kube-aggregator apisHandler, apiGroupHandler; apiextensions versionDiscoveryHandler.
  */
-function serveDocument(exchange: Exchange, document: unknown): void {
+async function serveDocument(exchange: Exchange, document: unknown): Promise<void> {
   if (negotiatePlainOutput(outputRequestOf(exchange)) === undefined) throw notAcceptableHere();
-  sendValue(exchange, 200, document);
+  await sendDocument(exchange, document);
 }
 
 /** The aggregator serves the documents of groups other than its own. */

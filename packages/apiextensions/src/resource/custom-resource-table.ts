@@ -1,7 +1,7 @@
 // The Table of a custom resource: its name, then the columns of its definition, or its age if there are none. Source:
 // apiextensions registry/customresource/tableconvertor.
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { isJsonObject, setOwn } from '@kapstan/api/internal';
+import { eachInSlices, isJsonObject, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
 import { Age, metadataDescription, nameOf } from '@kapstan/apiserver/internal';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -37,7 +37,7 @@ export const ageColumns: readonly Column[] = [
 export function customResourceTable(columns: readonly Column[] | undefined): TableConvertor<UnstructuredObject> {
   let made: TableConvertor<UnstructuredObject> | undefined;
   const table = (): TableConvertor<UnstructuredObject> => {
-    made ??= readableTable(columns);
+    made ??= runWhole(readableTable(columns));
     return made;
   };
   return {
@@ -45,22 +45,26 @@ export function customResourceTable(columns: readonly Column[] | undefined): Tab
       return table().columns;
     },
     cells: (object) => table().cells(object),
+    *prepare() {
+      made ??= yield* readableTable(columns);
+    },
   };
 }
 
 /** If the path of a column cannot be read, the Table has name and age only, as in Kubernetes. */
-function readableTable(columns: readonly Column[] | undefined): TableConvertor<UnstructuredObject> {
-  if (columns === undefined || columns.length === 0) return tableOf(ageColumns);
+function* readableTable(columns: readonly Column[] | undefined): SlicedWork<TableConvertor<UnstructuredObject>> {
+  if (columns === undefined || columns.length === 0) return yield* tableOf(ageColumns);
   try {
-    return tableOf(columns);
+    return yield* tableOf(columns);
   } catch (error) {
-    if (error instanceof SyntaxError) return tableOf(ageColumns);
+    if (error instanceof SyntaxError) return yield* tableOf(ageColumns);
     throw error;
   }
 }
 
-function tableOf(columns: readonly Column[]): TableConvertor<UnstructuredObject> {
-  const printers = columns.map((column) => printerOf(column));
+function* tableOf(columns: readonly Column[]): SlicedWork<TableConvertor<UnstructuredObject>> {
+  const printers: Printer[] = [];
+  yield* eachInSlices(columns, (column) => printers.push(printerOf(column)));
   return {
     columns: [nameColumn, ...columns.map(tableColumn)],
     cells: (object) => [nameOf(object), ...printers.map((print) => print(object))],

@@ -1,5 +1,6 @@
 // The Table form of lists, as kubectl prints them. Each kind has one convertor, compiled once. Source: meta/v1 Table.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import type { SlicedWork } from '@kapstan/api/internal';
 import type { Age } from './age.ts';
 
 /** A column of `kubectl get`, with its cells. */
@@ -20,4 +21,6 @@ export interface TableConvertor<T extends KubernetesObject> {
    * A cell that changes with time is an {@link Age}.
    */
   cells(object: DeepReadonly<T>): readonly unknown[];
+  /** Compiles thousands of columns in slices, so that the first use of the others need not. Default: there is nothing to do. */
+  prepare?(): SlicedWork<void>;
 }

@@ -27,6 +27,7 @@ import {
 } from './encodings.ts';
 import {
   parseIncludeObject,
+  prepareTable,
   shapeMismatch,
   type TableOptions,
   tableFields,
@@ -56,6 +57,7 @@ export interface ListAnswer {
 /** Sends the list with status 200. Throws 400 and 406 before anything is sent. */
 export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<void> {
   const { form, list } = answer;
+  await prepareTable(answer.definition.table, form.target);
   const shape = shapeOf(exchange, answer);
   exchange.setHeader('Content-Type', form.format.mediaType);
   if (exchange.audit?.keepsResponse) recordList(exchange.audit, shape, list);
@@ -65,6 +67,8 @@ export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<
     const { head, tail, separator, item } =
       form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
     writer.push(Buffer.from(head));
+    // The columns of a Table may take as long as its first row.
+    if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
     let isFirst = true;
     for (const stored of list.items) {
       if (!isFirst) writer.push(separator);

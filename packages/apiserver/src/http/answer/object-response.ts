@@ -11,7 +11,7 @@ import { BodyWriter } from '../exchange/body-writer.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { OutputForm } from '../exchange/negotiation.ts';
 import { objectJson, partialMetadata, type StoredObject, whenJsonIsMade } from './encodings.ts';
-import { parseIncludeObject, shapeMismatch, tableFields, tableRow } from './table-response.ts';
+import { parseIncludeObject, prepareTable, shapeMismatch, tableFields, tableRow } from './table-response.ts';
 
 export interface ObjectAnswer {
   readonly definition: ResourceDefinition;
@@ -65,6 +65,7 @@ export async function sendObject(
   object: DeepReadonly<KubernetesObject>,
   answer: ObjectAnswer,
 ): Promise<void> {
+  await prepareTable(answer.table ?? answer.definition.table, answer.form.target);
   const value = transform(exchange, object as DeepReadonly<UnstructuredObject>, answer);
   const { form } = answer;
   exchange.audit?.respond(value);

@@ -2,9 +2,11 @@
 // apiserver handlers/response.go (asTable), meta/v1 Table.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { badRequest, notAcceptable } from '@kapstan/api/errors';
+import { runInTurns } from '@kapstan/storage';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import { cellsAt, RowCells } from '../../table/row-cells.ts';
 import type { TableConvertor } from '../../table/table.ts';
+import type { OutputForm } from '../exchange/negotiation.ts';
 import {
   type MetadataVersion,
   metadataBytes,
@@ -31,6 +33,14 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
   const why = `includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`;
   throw badRequest(`Unable to convert to Table as requested: ${why}`);
+}
+
+/** Compiles the columns in several turns when the answer is a Table of thousands. */
+export async function prepareTable(
+  convertor: TableConvertor<UnstructuredObject>,
+  target: OutputForm['target'],
+): Promise<void> {
+  if (target?.kind === 'Table' && convertor.prepare !== undefined) await runInTurns(convertor.prepare());
 }
 
 /** Returns all parts of a Table except its rows. `columns: 'none'` is for later events of a watch. */

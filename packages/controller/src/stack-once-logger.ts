@@ -87,8 +87,8 @@ function shortened(error: Error): Error {
 }
 
 /**
- * Returns an error with the class and members of this one, for loggers that read them, of which only the text is
- * printed.
+ * Returns an error with the class and members of this one, which loggers may read; when it is printed, only its text
+ * shows.
  */
 function shortenedOne(error: Error, cause: Error | undefined): Error {
   const members: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(error);

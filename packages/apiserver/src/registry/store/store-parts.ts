@@ -184,7 +184,9 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly operation: AdmissionOperation;
   readonly subresource: string;
   readonly name: string;
-  /** Name in the request, if it differs: a generated name does not count as a namespace for admission. */
+  /**
+   * Name in the request, if it differs from the object's: for admission, a generated name does not name a namespace.
+   */
   readonly requestName?: string | undefined;
   readonly object?: T;
   readonly oldObject?: DeepReadonly<T> | undefined;

@@ -92,7 +92,7 @@ describe('while the server cannot be reached', () => {
     await clock.advance(60_000);
     await installing;
     expect(state.applied).toBe(3);
-    expect(warnings.filter((text) => text.startsWith('Failed to apply'))).toEqual([
+    expect(warnings.filter((text) => text.startsWith('failed to apply'))).toEqual([
       `failed to apply the definition echos.demo.dev, trying again: ${error.message}`,
     ]);
   });

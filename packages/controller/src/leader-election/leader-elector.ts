@@ -202,7 +202,7 @@ export class LeaderElector {
     const { logger, name } = this.#options;
     const text = error instanceof Error ? error.message : String(error);
     const level = text === this.#toldFailure ? 'debug' : 'warn';
-    logger[level]('Failed to acquire or renew the lease', { lease: name, error });
+    logger[level]('failed to acquire or renew the lease', { lease: name, error });
     this.#toldFailure = text;
   }
 

@@ -5,7 +5,7 @@ import type { Clock, LogFields, Logger } from '@kapstan/api';
 import { LruMap } from './events/lru-map.ts';
 import { commonFrames, userFrames } from './user-frames.ts';
 
-/** Time for which a stack counts as shown, in milliseconds, because logs are rotated, and read from their end. */
+/** Time after which a stack is shown again, in milliseconds: logs are rotated, and read from their end. */
 const toldForMs = 600_000;
 /** Maximum number of remembered stacks; a forgotten one is shown again. */
 const maxStacks = 256;

@@ -185,7 +185,8 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly subresource: string;
   readonly name: string;
   /**
-   * Name in the request, if it differs from the object's: for admission, a generated name does not name a namespace.
+   * Name in the request; absent = the object's. A create without a name in its path has "", so that admission does not
+   * take the generated name for a namespace.
    */
   readonly requestName?: string | undefined;
   readonly object?: T;

@@ -106,7 +106,7 @@ async function createObjects(server, { index, rules }) {
   return (after.cpuUs - before.cpuUs) / 1_000 / objects;
 }
 
-/** CPU of a create without rules, and with twenty. */
+/** Returns the CPU of a create without rules, and with twenty. */
 async function measureRules(server, first) {
   const none = await createObjects(server, { index: first, rules: 0 });
   const twenty = await createObjects(server, { index: first + 1, rules: 20 });

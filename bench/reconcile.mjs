@@ -62,7 +62,7 @@ const setText = (index, value) => {
   return client.patch(Echo, target, { type: 'merge', body: { spec: { text: value } } });
 };
 
-/** CPU of a process so far, user and system, in milliseconds. */
+/** Returns the CPU that a process has used so far, user and system, in milliseconds. */
 function cpuMs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
@@ -96,7 +96,7 @@ function startController(command, args) {
   return { pid: child.pid, line, end };
 }
 
-/** One start and four series of changes. */
+/** Measures one start and four series of changes. */
 async function measure([command, ...args], round) {
   const controller = startController(command, [...args, kubeconfig, String(objects), String(changes)]);
   const { pid } = controller;

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** What the compiler wrote about its last run, with a hash of each source. */
+/** File in which the compiler notes its last run, with a hash of each source. */
 export const noteOfTsc = 'dist/.tsbuildinfo';
 /** A copy of it from the time when the modules of the package were joined. */
 export const noteOfJoin = 'dist/joined.tsbuildinfo';

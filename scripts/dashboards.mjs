@@ -116,7 +116,7 @@ const ofServer = {
   },
 };
 
-/** The query of a panel. Source: prometheus.io/docs/practices/histograms. */
+/** Returns the query of a panel. Source: prometheus.io/docs/practices/histograms. */
 function expression({ metric, by, type, isFiltered = false }) {
   const name = type === 'histogram' ? `${metric}_bucket` : metric;
   const selected = `${name}{job=~"$job"${isFiltered ? ',controller=~"$controller"' : ''}}`;

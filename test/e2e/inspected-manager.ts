@@ -3,7 +3,7 @@ import { silentLogger } from '@kapstan/api';
 import { configMap, FakeListerWatcher, testConfigMaps } from '@kapstan/api/testing';
 import { controller, Manager } from '@kapstan/controller';
 
-/** A client of objects in memory; writes are answered with the sent object. */
+/** Returns a client of objects in memory; writes are answered with the sent object. */
 function clientOf(maps: FakeListerWatcher<ReturnType<typeof configMap>>): never {
   let version = 1_000_000;
   const written = async (_kind: unknown, object: { metadata: object }) => ({

@@ -16,7 +16,7 @@ const sources = new WalkSources(root, [
   ...new Set([...hops, ...others.flatMap((other) => other.hops)].map(({ file }) => file)),
 ]);
 
-/** Returns the hops that may come before one: the walk parts at step 7 and meets again at step 9. */
+/** Returns the hops that may come before one: the walk forks at step 7 and joins again at step 9. */
 function callersOf(hop: Hop): readonly Hop[] {
   const before = hops[hops.indexOf(hop) - 1];
   if (before === undefined) return [];

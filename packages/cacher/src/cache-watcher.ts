@@ -149,9 +149,8 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   }
 
   /**
-   * Returns true when the watch began at this revision, caught up to it, or got a bookmark of it. Live events do not
-   * count. Source: cache_watcher.go process, and processInterval, which advances the version even over past events that
-   * are not selected.
+   * Returns true when the watch began at this revision, caught up to it, or got a bookmark of it; live events do not
+   * count. Source: cache_watcher.go processInterval, where past events that are not selected count too.
    */
   knowsRevision(revision: Revision): boolean {
     return revision <= this.#after || revision <= this.#knows;

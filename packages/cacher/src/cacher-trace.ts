@@ -25,7 +25,9 @@ interface TracedRead {
   readonly options: StorageCallOptions;
 }
 
-/** Does the work and records how long it took. Call it where {@link isTraced}. `part`: the span of the work. */
+/**
+ * Does the work and records how long it took. Call it only when {@link isTraced} is true. `part`: the span of the work.
+ */
 export async function traced<R>(
   { name, attributes, clock, options: { auditId = '', span } }: TracedRead,
   work: (part: CallSpan | undefined) => Promise<R>,

@@ -40,9 +40,8 @@ export interface WatcherScope {
 }
 
 /**
- * Delivers events synchronously and never nested (I4). Events within a turn's budget are delivered at once. The others
- * stay in the ring and are delivered in later turns, before the ring would drop them. There is no other buffer: a slow
- * sink closes its watch.
+ * Delivers events synchronously and never nested (I4): within a turn's budget at once, the others in later turns,
+ * before the ring would drop them. There is no other buffer: a slow sink closes its watch.
  */
 export class Dispatcher<T extends KubernetesObject> {
   readonly counters: DispatchCounters = {

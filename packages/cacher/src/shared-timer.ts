@@ -1,5 +1,6 @@
-// Timers that the caches of a server share: what is due within the same second is done in the same turn. So an idle server wakes up a
-// few times in a minute and not a few times for each of its caches, and a storage is asked once for the progress of all. Used by feed.ts.
+// Timers that the caches of a server share: calls that are due within the same second run in the same turn. So an idle
+// server wakes up a few times a minute, not a few times for each of its caches, and asks a storage once for the
+// progress of all. Used by feed.ts.
 import type { CancelTimer, Clock } from '@kapstan/api';
 
 const gridMs = 1000;

@@ -136,9 +136,8 @@ export class WatchCache<T extends KubernetesObject> {
   }
 
   /**
-   * Returns the entries with start <= key < end at a revision, in order: the present with the changes since then
-   * undone. The history serves as the snapshot, so keeping past states costs nothing. Undefined when the history does
-   * not reach back far enough.
+   * Returns the entries with start <= key < end at a revision, in order: the present with the later changes undone, so
+   * keeping past states costs nothing. Undefined when the history does not reach back far enough.
    */
   stateAt(revision: Revision, range: KeyRange): CacheEntry<T>[] | undefined {
     if (!this.knowsState(revision)) return undefined;

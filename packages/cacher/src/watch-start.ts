@@ -20,9 +20,8 @@ export interface WatchStartCall<T extends KubernetesObject> {
 }
 
 /**
- * Waits until the cache is fresh enough, then resolves to a function that takes the start. The caller runs it in the
- * turn in which it starts the watch. The promise rejects, and the function throws, with the error for the watch's one
- * ERROR event.
+ * Waits until the cache is fresh enough, then resolves to a function that takes the start, for the turn in which the
+ * watch starts. The promise rejects, and the function throws, with the error for the watch's one ERROR event.
  */
 export async function watchStart<T extends KubernetesObject>(
   context: WatchStartContext<T>,

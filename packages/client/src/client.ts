@@ -67,7 +67,9 @@ export class Client implements ResourceClient {
   /** Namespace of the kubeconfig's context, "default" when it has none. It is for the caller's use; no verb applies it. */
   readonly namespace: string;
   readonly discovery: Discovery;
-  /** Finds tokens by kind or by a word from the command line: `client.get(await client.mapper.forName('deploy'), …)`. */
+  /**
+   * Finds resources by kind or by a word from the command line: `client.get(await client.mapper.forName('deploy'), …)`.
+   */
   readonly mapper: RestMapper;
   /** Reads metadata of objects without the rest. */
   readonly metadata: MetadataReader;

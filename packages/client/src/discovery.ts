@@ -214,7 +214,7 @@ function isMomentary(error: Error): boolean {
 }
 
 /**
- * Returns the token of a discovered resource.
+ * Returns a discovered resource in the form that calls take.
  *
  * @example
  * ```ts

@@ -35,8 +35,8 @@ export interface MetadataReaderPorts {
 const partial: Resource = resource({ group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' });
 
 /**
- * Its objects have only `metadata`, whatever the type of their token says; pass `Pod as Resource` to tell the compiler. `new
- * SharedInformerFactory(client.metadata)` has informers that keep only metadata. Use the client to write.
+ * Its objects have only `metadata`, whatever the type of their resource says; pass `Pod as Resource` to tell the
+ * compiler. Informers of `new SharedInformerFactory(client.metadata)` keep only metadata. Use the client to write.
  */
 export class MetadataReader {
   readonly #ports: MetadataReaderPorts;

@@ -13,8 +13,8 @@ export interface ObjectPart {
 }
 
 /**
- * Returns the path of an object or subresource, with the query. Throws TypeError for an invalid token, and for a target whose name is
- * missing or cannot be part of a path, so that it never becomes the path of the collection.
+ * Returns the path of an object or subresource, with the query. Throws TypeError for an invalid resource, and for a
+ * target whose name is missing or cannot be part of a path, so that it never becomes the path of the collection.
  */
 export function objectPath(
   resource: Resource,

@@ -11,7 +11,7 @@ import {
   stringifyJson,
 } from '@kapstan/api';
 
-/** Returns the JSON of an object, with the token's apiVersion and kind where they are missing. */
+/** Returns the JSON of an object, with the resource's apiVersion and kind where they are missing. */
 export function objectBody(resource: Resource, object: KubernetesObject, subresource?: string): string {
   return stringifyJson(typed(resource, object, subresource));
 }

@@ -33,8 +33,8 @@ export function currentBundle(packageFolder: URL): URL | undefined {
 const compilerNote = (name: string, packages: URL): URL => new URL(`${name}/dist/.tsbuildinfo`, packages);
 
 /**
- * Throws when a package whose modules are joined (scripts/join-modules.mjs) was compiled after that, because the joined ones are of older
- * sources.
+ * Throws when a package whose modules are joined (scripts/join-modules.mjs) was compiled after that, because the joined
+ * ones come from older sources.
  */
 function requireJoined(name: string, packages: URL): void {
   const compiled = compilerNote(name, packages);

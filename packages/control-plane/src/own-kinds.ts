@@ -47,13 +47,13 @@ function resourceNames({ resource, singular, shortNames }: ServedNames): readonl
   return [resource, singular, ...shortNames].filter((name) => name !== '');
 }
 
-/** Has the names checked as those of a definition. */
+/** Checks the names by the rules for the names of a definition. */
 function requireValidNames(kind: ResourceDefinition): void {
   const { group, version, resource, singular, listKind, shortNames, categories } = kind;
   const errors = definitionErrors({
     metadata: {
       name: `${resource}.${group}`,
-      // Groups of Kubernetes are open to definitions that say so.
+      // A definition in a group of Kubernetes is accepted only with this annotation.
       annotations: { 'api-approved.kubernetes.io': 'unapproved, a kind of the program' },
     },
     spec: {

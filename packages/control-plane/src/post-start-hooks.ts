@@ -4,7 +4,8 @@ import type { HealthCheck } from '@kapstan/apiserver';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 
 /**
- * Those hooks of kube-apiserver that have a counterpart here, in its order. The others belong to parts that are not built or not needed.
+ * The hooks of kube-apiserver that have a counterpart here, in its order. Its other hooks belong to parts that are not
+ * built or not needed.
  */
 const inOrder = [
   'start-apiserver-admission-initializer',

@@ -54,7 +54,7 @@ function call(path: string, body?: unknown): Promise<Answer> {
 const groups = async (): Promise<string[]> =>
   (await call('/apis')).body.groups.map((group: { name: string }) => group.name);
 
-/** Versions that Kubernetes has, off by default, and this server has not. */
+/** Versions that Kubernetes has, off by default, and that this server lacks. */
 const unsupported = [
   'certificates.k8s.io/v1beta1=true',
   'certificates.k8s.io/v1alpha1',

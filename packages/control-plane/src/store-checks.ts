@@ -2,7 +2,9 @@
 import type { HealthCheck, ResourceStack } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 
-/** Health checks under kube-apiserver's names: whether all stores answer, and whether the caches are up to date. */
+/**
+ * Returns health checks under kube-apiserver's names: whether all stores answer, and whether the caches are up to date.
+ */
 export function storeChecks(engines: readonly Engine[], open: ReadonlySet<ResourceStack>): HealthCheck[] {
   return [
     { name: 'etcd', check: () => reasonOf(engines.map((engine) => engine.checkHealth())) },

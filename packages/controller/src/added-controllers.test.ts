@@ -86,7 +86,7 @@ describe('a controller that is added to a manager', () => {
     manager.add(recording(testPods, 'second'));
     await settle();
     expect(runs).toEqual(['first m']);
-    expect(warnings).toEqual([expect.stringContaining('Failed to list or watch, trying again: Pod')]);
+    expect(warnings).toEqual([expect.stringContaining('failed to list or watch, trying again: Pod')]);
     await clock.advance(30_000);
     expect(runs).toEqual(['first m', 'second p']);
     pods.add(pod({ name: 'q', namespace: 'default' }));

@@ -44,7 +44,7 @@ function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { read
   return oldObject === object || oldObject.metadata?.resourceVersion === object.metadata?.resourceVersion;
 }
 
-/** Names the object itself, which a change of the reconciled kind asks to reconcile. */
+/** Returns the object's own name: a change of the reconciled kind queues the object itself. */
 export function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
   return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
 }

@@ -165,9 +165,8 @@ export interface ControllerBuilder<T extends KubernetesObject> {
     options?: SourceOptions<C>,
   ): ControllerBuilder<T>;
   /**
-   * Reconciles the objects that the function names for each value of an observable, promise or async iterable. The
-   * subscription lasts while the controller works. A failure or an end is logged (an end at level info), and no more
-   * values arrive.
+   * Reconciles the objects that the function names for each value of an observable, promise or async iterable, as long
+   * as the controller works. A failure is logged, an end at level info; then no more values arrive.
    */
   on<V>(trigger: ObservableInput<V>, map: (value: V) => ReconcileKeys): ControllerBuilder<T>;
   /**
@@ -185,8 +184,7 @@ export interface ControllerBuilder<T extends KubernetesObject> {
   when(predicate: Predicate<T>): ControllerBuilder<T>;
   /**
    * Adds this finalizer to each object before it is first reconciled, and calls the function when the object is
-   * deleted. When that succeeds (no error, no `requeueAfter`), the finalizer is removed. Several are called in the
-   * order given.
+   * deleted; its success (no error, no `requeueAfter`) removes the finalizer. Several are called in the order given.
    */
   finalize(name: string, finalize: Reconciler<T>): ControllerBuilder<T>;
   /**
@@ -216,8 +214,8 @@ export interface ControllerBuilder<T extends KubernetesObject> {
   settings(settings: ControllerSettings<T>): ControllerBuilder<T>;
   /**
    * Returns the controller. The function is called with the cached object, once every cache is filled and shows the
-   * object's last writes. It is not called for objects that are gone or being deleted: use owner references, finalizers
-   * and {@link gone} for these.
+   * object's last writes; never for objects that are gone or being deleted (owner references, finalizers, {@link
+   * gone}).
    */
   reconcile(reconcile: Reconciler<T>): Controller;
 }

@@ -62,7 +62,7 @@ it('is told of through the logger of a manager, as its caches are', async () => 
   const runningOther = cached.run(stopOther.signal);
   await settle();
   const trouble = 'Echo (echos.v1.demo.dev): no route to host';
-  expect(other.warnings).toEqual([`Failed to list or watch, trying again: ${trouble}`]);
+  expect(other.warnings).toEqual([`failed to list or watch, trying again: ${trouble}`]);
   stopOther.abort();
   await runningOther;
 });
@@ -92,8 +92,8 @@ describe('while the server cannot be reached', () => {
     await clock.advance(60_000);
     await installing;
     expect(state.applied).toBe(3);
-    expect(warnings.filter((text) => text.startsWith('Failed to apply'))).toEqual([
-      `Failed to apply the definition echos.demo.dev, trying again: ${error.message}`,
+    expect(warnings.filter((text) => text.startsWith('failed to apply'))).toEqual([
+      `failed to apply the definition echos.demo.dev, trying again: ${error.message}`,
     ]);
   });
 

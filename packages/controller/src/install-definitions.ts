@@ -143,7 +143,7 @@ class Installation {
         if (signal.aborted || !isPassing(error)) throw error;
         const { name } = this.#definition.metadata;
         const text = error.message;
-        if (text !== this.problem) logger.warn(`Failed to apply the definition ${name}, trying again: ${text}`);
+        if (text !== this.problem) logger.warn(`failed to apply the definition ${name}, trying again: ${text}`);
         this.problem = text;
         await delay(clock, Math.max(backoff.next(), (retryAfterSeconds(error) ?? 0) * 1000), signal);
       }

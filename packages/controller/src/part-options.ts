@@ -1,5 +1,5 @@
 // Checks the options of parts that users make themselves: queues, limiters, a loop, an elector. Each part has an
-// OptionTable; The tables of managers and controllers are in manager-checks.ts and controller-builder.ts.
+// OptionTable; the tables of managers and controllers are in manager-checks.ts and controller-builder.ts.
 import { type OptionTable, requireKnownOptions, requireObject, requireOptionValues } from '@kapstan/api/internal';
 
 /**

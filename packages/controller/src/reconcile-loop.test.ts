@@ -65,7 +65,7 @@ describe('ReconcileLoop', () => {
   it('gives way to everything else while many keys fail without a wait', async () => {
     let now = 0;
     const virtual = new VirtualClock();
-    // Each reading of the clock finds another millisecond gone.
+    // Each reading advances the clock by a millisecond.
     const clock = { ...ofClock(virtual), monotonicNow: () => now++ };
     const queue = new RateLimitingQueue<string>({ clock: virtual });
     let runs = 0;

@@ -5,7 +5,7 @@ import type { Clock, LogFields, Logger } from '@kapstan/api';
 import { LruMap } from './events/lru-map.ts';
 import { commonFrames, userFrames } from './user-frames.ts';
 
-/** Time for which a stack counts as shown, in milliseconds, because logs are rotated, and read from their end. */
+/** Time after which a stack is shown again, in milliseconds: logs are rotated, and read from their end. */
 const toldForMs = 600_000;
 /** Maximum number of remembered stacks; a forgotten one is shown again. */
 const maxStacks = 256;
@@ -87,8 +87,8 @@ function shortened(error: Error): Error {
 }
 
 /**
- * Returns an error with the class and members of this one, for loggers that read them, of which only the text is
- * printed.
+ * Returns an error with the class and members of this one, which loggers may read; when it is printed, only its text
+ * shows.
  */
 function shortenedOne(error: Error, cause: Error | undefined): Error {
   const members: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(error);

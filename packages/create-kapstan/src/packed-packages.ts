@@ -41,7 +41,7 @@ async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-/** "kapstan-api-0.1.0.tgz" → "@kapstan/api". */
+/** Returns the package that a file holds: "kapstan-api-0.1.0.tgz" → "@kapstan/api". */
 function packageOf(file: string): string | undefined {
   const [, prefix, name] = /^(kapstan-|(?=create-kapstan-))([a-z-]+)-\d+\.\d+\.\d+[-+.\w]*\.tgz$/.exec(file) ?? [];
   if (name === undefined) return undefined;

@@ -18,7 +18,7 @@ export function withWords(
   });
 }
 
-/** "CronTab" → "cronTab", "HTTPRoute" → "httpRoute". */
+/** Lowers the first letter or abbreviation: "CronTab" → "cronTab", "HTTPRoute" → "httpRoute". */
 function lowerFirst(kind: string): string {
   return kind.replace(/^([A-Z]+(?=[A-Z][a-z])|[A-Z]+$|[A-Z])/, (letters) => letters.toLowerCase());
 }

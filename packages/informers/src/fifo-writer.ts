@@ -38,7 +38,9 @@ export class FifoWriter<T extends KubernetesObject> implements Required<Reflecto
     this.#write(() => this.#fifo.resync());
   }
 
-  /** Queues first, then delivers. Within a delivery it only queues, and that delivery continues with it. */
+  /**
+   * Queues first, then delivers. A call within a delivery only queues, and the delivery goes on with what was queued.
+   */
   #write(queue: () => void): void {
     const isOutermost = this.#gate.hold();
     try {

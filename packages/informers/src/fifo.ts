@@ -54,9 +54,8 @@ export type ProcessDeltas<T extends KubernetesObject> = (
 ) => void;
 
 /**
- * Returns the change to queue: tombstones unchanged, objects transformed. When the transform throws, throws an Error that names the object
- * and has that cause. Throws TypeError when the transform returns no object, or one with another name, which no deletion could remove
- * again.
+ * Returns the change to queue: tombstones unchanged, objects transformed. Throws an Error with the object's name and
+ * the cause when the transform throws, TypeError when it returns no object or one with another name.
  */
 export function transformed<T extends KubernetesObject>(
   key: ObjectKey,

@@ -12,7 +12,7 @@ export function now(): number {
   return offsetMs + performance.now();
 }
 
-/** "850 ms", "12 s", "3 min", "2.5 h", "4 d". */
+/** Returns, for example, "850 ms", "12 s", "3 min", "2.5 h" or "4 d". */
 export function duration(ms: number): string {
   const units: readonly (readonly [least: number, unit: string])[] = [
     [172_800_000, 'd'],
@@ -40,7 +40,10 @@ export function bytes(value: number): string {
   return `${amount < 10 && index > 0 ? amount.toFixed(1) : Math.round(amount)} ${unit[index]}`;
 }
 
-/** An element that shows how long ago a time was, or how long until then; kept up to date by {@link updateTimes}. */
+/**
+ * Returns an element that shows how long ago a time was, or how long until then; {@link updateTimes} keeps it up to
+ * date.
+ */
 export function time(at: number | undefined): HTMLElement {
   if (at === undefined) return h('span', {}, '–');
   const element = h('time', { 'data-at': String(at), title: new Date(at).toISOString() });

@@ -4,7 +4,9 @@ import type { Overview, Sections } from '../src/overview.ts';
 const base = `${location.pathname.replace(/\/inspect(?:\/.*)?$/, '')}/inspect/v1`;
 const retryMs = 2000;
 
-/** The token of the printed address: kept for reloads of this tab, and taken out of the address at once. */
+/**
+ * Returns the token of the printed address, keeps it for reloads of this tab, and takes it out of the address at once.
+ */
 function takeToken(): string | undefined {
   const given = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
   if (given === undefined) return sessionStorage.getItem('kapstan-inspector') ?? undefined;

@@ -57,7 +57,7 @@ export class InspectorHandler {
 
   #refusalOf({ socket, headers, method, url = '/' }: IncomingMessage): Refusal | undefined {
     const { host, token, routes } = this.#options;
-    // The server of /metrics listens at all addresses of a pod. From outside there is nothing here.
+    // The server of /metrics listens at all addresses of a pod. To callers from outside, the inspector does not exist.
     const isNear = isLoopback(socket.localAddress) && isLoopback(socket.remoteAddress);
     if (host === undefined && !isNear) return { status: 404, text: '404 page not found' };
     const problem = hostProblem(headers.host, this.#options) ?? proxyProblem(headers, this.#options);

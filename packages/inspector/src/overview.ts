@@ -111,7 +111,7 @@ export interface FailingKey {
 
 /** A write that was answered and that the cache does not show yet. */
 export interface UnseenWriteItem {
-  /** The controller and the key whose run wrote. */
+  /** Controller and key of the run that wrote. */
   readonly writer: string;
   readonly kind: string;
   readonly name: string;
@@ -208,7 +208,7 @@ export interface BehindWatch {
 /** The present requests of a server, and slow ones. */
 export interface RequestSection {
   readonly underWay: Some<RequestItem>;
-  /** Requests of half a second or more, the last one first. `total` counts all since the start. */
+  /** Requests of half a second or more, newest first. `total` counts all since the start. */
   readonly slow: Some<RequestItem>;
 }
 

@@ -1,5 +1,5 @@
-// Writes src/generated/<group>/<version>.ts from facts/: the types of every kind and a token for every resource. Run it
-// by hand after a change of facts/: node packages/kinds/scripts/generate-kinds.mjs
+// Writes src/generated/<group>/<version>.ts from facts/: the types of every kind and a constant for every resource. Run
+// it by hand after a change of facts/: node packages/kinds/scripts/generate-kinds.mjs
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../', import.meta.url);

@@ -27,7 +27,7 @@ function declarationsFolder() {
 const openers =
   /(?<=\S) {2}(?=(?:The|A|Must|Populated|References|Exactly|Required\.|Deprecated:|More|Requests|Most|In|\*) )/g;
 
-/** The text of a comment: without its stars and the escapes that the generator of the declarations writes. */
+/** Returns the text of a comment without its stars and the escapes that the generator of the declarations writes. */
 function textOf(comment) {
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, '').trimEnd());
   return lines
@@ -41,13 +41,13 @@ function textOf(comment) {
 /** The declarations have this text for every member of the type IntOrString, instead of the purpose of the member. */
 const saysItsType = (text) => text.startsWith('IntOrString is a type that');
 
-/** Name in TypeScript → name in JSON, where they differ. */
+/** Returns the names in JSON by the names in TypeScript, where they differ. */
 function jsonNames(program) {
   const pairs = program.matchAll(/"name": "([^"]+)",\s+"baseName": "([^"]+)"/g);
   return new Map([...pairs].map(([, name, baseName]) => [name, baseName]));
 }
 
-/** The declarations of one class: the text of the type, and the texts of its members. */
+/** Returns the declarations of one class: the text of the type, and the texts of its members. */
 function readModel(folder, name) {
   const declared = readFileSync(join(folder, 'models', `${name}.d.ts`), 'utf8');
   const at = declared.indexOf('export declare class');
@@ -120,7 +120,7 @@ class Sayings {
   }
 }
 
-/** Query parameters, from the comments of the operations. Patches describe some of them differently. */
+/** Returns the query parameters, from the comments of the operations. Patches describe some of them differently. */
 function readParameters(folder) {
   const [all, patches] = [new Sayings(), new Sayings()];
   for (const file of ['CoreV1Api.d.ts', 'AppsV1Api.d.ts', 'PolicyV1Api.d.ts']) {
@@ -139,7 +139,7 @@ function readParameters(folder) {
   return { parameters: { ...ofPatches, ...common }, patchParameters: Object.fromEntries(others) };
 }
 
-/** Resource → column → text, of columns that are described as a member of a type is. */
+/** Returns texts by resource and column, for columns that have the description of a type's member. */
 function describeColumns(definitions) {
   const textOf = (member) => {
     const cut = member.lastIndexOf('.');

@@ -1,4 +1,4 @@
-// The words that every group's types share. Kinds themselves come by group and version: `@kapstan/kinds/apps/v1`.
+// The types that the kinds of all groups share. Kinds themselves come by group and version: `@kapstan/kinds/apps/v1`.
 export type {
   Condition,
   FieldsV1,

@@ -15,13 +15,15 @@ import { firstObjectFacts } from '@kapstan/kinds/facts';
 /** Creates the server's own objects. */
 export type ObjectCreator = Pick<ResourceClient, 'create'>;
 
-/** Writes the server's own objects: the creator those that are missing, the client all others. */
+/** Writers of the server's own objects: the creator makes missing ones, the client does all other writes. */
 export interface OwnObjectWriters {
   readonly client: ResourceClient;
   readonly creator: ObjectCreator;
 }
 
-/** What {@link PreparedObjects} creates through: the stores of the catalog, and the client for all other objects. */
+/**
+ * The means by which {@link PreparedObjects} creates: the stores of the catalog, and the client for all other objects.
+ */
 export interface PreparedObjectsParts {
   readonly client: ResourceClient;
   readonly catalog: ResourceCatalog;

@@ -15,7 +15,7 @@ export interface EndpointSecurity {
 /** Stands for an IP address. A member has one certificate, whatever name it is asked for. */
 const standIn = 'etcd';
 
-/** The certificate of a member must be for the host of its address, also if that is an IP address. */
+/** Returns how to secure a member's connection. Its certificate must name the host of its address, even an IP address. */
 export function endpointSecurity({ address, isSecure }: Endpoint, tls: EtcdTls = {}): EndpointSecurity {
   if (!isSecure) return { credentials: credentials.createInsecure(), serverName: {} };
   const { ca = null, cert = null, key = null } = tls;

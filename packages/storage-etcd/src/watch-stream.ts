@@ -63,8 +63,7 @@ export class WatchStream {
 
   /**
    * Returns whether a progress report for all watches, at this revision, includes this one. etcd answers no request
-   * while some watch lags behind, and answers may overtake the creation of watches, so the n-th answer belongs to the
-   * n-th request or a later one.
+   * while some watch lags, and answers may overtake creations, so the n-th answer may be for a later request.
    */
   covers({ place, nextRevision }: EtcdWatch, revision: number): boolean {
     if (place?.madeAt === undefined) return false;

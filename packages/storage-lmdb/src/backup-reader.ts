@@ -29,8 +29,7 @@ export interface LmdbBackup extends AsyncDisposable {
 
 /**
  * Opens a backup of {@link LmdbEngine.backup} for reading; several processes may do so at once. Rejects with
- * `InvalidObject` when there is no backup, with `Corrupt` when it is damaged or of an unknown format. Close it
- * afterwards.
+ * `InvalidObject` when there is none, `Corrupt` when it is damaged or of an unknown format. Close it afterwards.
  */
 export async function openLmdbBackup(backupDir: string): Promise<LmdbBackup> {
   const file = join(resolve(backupDir), dataFileName);

@@ -8,9 +8,8 @@ const noRoomTexts = ['No space left on device', 'Disk quota exceeded'];
 const treeBytes = 1_048_576;
 
 /**
- * Returns whether the file system was full. LMDB reports "no space" only when not one byte of a page could be written,
- * and a partial write as an I/O error. We take that for a full disk when less is free than the transaction needs. Never
- * throws.
+ * Returns whether the file system was full. LMDB reports a page that was written in part as an I/O error, which counts
+ * as a full disk when less is free than the transaction needs. Never throws.
  */
 export function isOutOfSpace(error: unknown, directory: string, bytes: number): boolean {
   const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };

@@ -156,9 +156,8 @@ export class Environment {
   }
 
   /**
-   * Returns, after a failed write, whether the environment is unchanged at this revision and usable. When a
-   * transaction's header could not be written, the state on disk is unknown, and LMDB begins no more transactions
-   * (MDB_PANIC).
+   * Returns whether the environment is unchanged at this revision and usable after a failed write. If a transaction's
+   * header was not written, the state on disk is unknown, and LMDB begins no more transactions (MDB_PANIC).
    */
   stillHolds(revision: Revision): boolean {
     this.#root.resetReadTxn();

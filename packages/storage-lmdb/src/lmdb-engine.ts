@@ -38,9 +38,8 @@ export interface LmdbEngineOptions {
    */
   readonly dataDir: string;
   /**
-   * The event that an acknowledged commit survives. 'disk': a loss of power. 'process': the end of the process; nothing
-   * waits for the disk, and a loss of power may leave the store broken. Use it for stores that are thrown away, as in
-   * tests. Default 'disk'.
+   * The event that an acknowledged commit survives. 'disk' (default): a loss of power. 'process': the end of the
+   * process; a loss of power may then break the store, so use it for stores that are thrown away, as in tests.
    */
   readonly durability?: Durability;
   /** Clock for leases and progress. Default {@link systemClock}. */

@@ -199,7 +199,7 @@ export class WatchFeed implements DurableSink {
   }
 }
 
-/** A function, so that TypeScript does not narrow the state: a sink may close its watch inside any call. */
+/** This is a function so that TypeScript does not narrow the state: a sink may close its watch inside any call. */
 function isClosed(watcher: Watcher): boolean {
   return watcher.state === 'closed';
 }

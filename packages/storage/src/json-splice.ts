@@ -12,9 +12,8 @@ const colon = 0x3a;
 const newline = 0x0a;
 
 /**
- * Returns the same object with `metadata.resourceVersion` set, without the final newline. Returns undefined when the
- * bytes are not compact JSON with a metadata object, or already mention a resourceVersion, so that the caller has to
- * encode.
+ * Returns the same object with `metadata.resourceVersion` set, without the final newline. Undefined, so that the caller
+ * encodes, for bytes that are not compact JSON, lack metadata, or mention a resourceVersion already.
  */
 export function spliceResourceVersion(stored: Uint8Array, resourceVersion: string): Uint8Array | undefined {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);

@@ -5,9 +5,8 @@ import { type MetricFamily, type MetricSample, seriesText } from '@kapstan/api/i
 const countingGauge = 'etcd_bookmark_counts';
 
 /**
- * Returns the families with each series once. Samples share labels when two stores hold one resource: counts are added
- * up, and of gauges the last one is shown, except `countingGauge`. kube-apiserver's shared counters give the same
- * result.
+ * Returns the families with each series once. Where two stores hold one resource, counts and `countingGauge` are added
+ * up, and of other gauges the last one is shown. kube-apiserver's shared counters give the same result.
  */
 export function mergeSeries(families: readonly MetricFamily[]): MetricFamily[] {
   return families.map((family) => {

@@ -82,8 +82,7 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   readonly random?: (() => number) | undefined;
   /**
    * True = after a conflict, readers of that key's newest state are let through one by one, so that no writer loses
-   * again and again (decision 0020). Default: true with the system's clock; false with another clock, which may stand
-   * still while they wait.
+   * again and again (decision 0020). Default: true with the system's clock, false with others, which may stand still.
    */
   readonly queuesReaders?: boolean | undefined;
   /**

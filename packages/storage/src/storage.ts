@@ -211,9 +211,8 @@ export interface Storage<T extends KubernetesObject> {
   /** Updates an object in a compare-and-set loop around `tryUpdate`. Writes nothing when the bytes do not change. */
   guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options?: GuaranteedUpdateOptions<T>): Promise<Stored<T>>;
   /**
-   * Starts a watch; errors of the store go to `sink.onEnd`. Throws the errors that kube-apiserver answers before a
-   * stream begins: StorageError for an invalid key, StatusError for a version that is not a number (500) and for a
-   * cache that is not ready (429).
+   * Starts a watch; errors of the store go to `sink.onEnd`. Throws kube-apiserver's errors before a stream begins:
+   * StorageError for an invalid key, StatusError for a version that is no number (500) and a cache not ready (429).
    */
   watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch;
   stats(): Promise<StorageStats>;

@@ -15,9 +15,8 @@ export const jsonEncoding: Encoding<KubernetesObject> = {
 };
 
 /**
- * One object at one revision. The object carries its resourceVersion and is never changed (I6): copy it with
- * structuredClone first. Encodings are made on first use. The wire JSON is kept as long as this value lives, other
- * encodings as long as the object.
+ * One object at one revision, never changed (I6): copy it with structuredClone first. It carries its resourceVersion.
+ * Encodings are made on first use: the wire JSON is kept with this value, others with the object.
  */
 export class Stored<T extends KubernetesObject> {
   readonly key: string;
@@ -67,9 +66,8 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /**
-   * Drops the object and keeps only its JSON, if the object can be parsed again. A parsed object takes several times
-   * its bytes and costs the garbage collector time, so objects that are held but rarely read are kept this way
-   * (decision 0013).
+   * Drops the object and keeps only its JSON, if that can be parsed again. A parsed object takes several times its
+   * bytes and costs the garbage collector time, which rarely read objects are not worth (decision 0013).
    */
   release(): void {
     if (this.#parse === undefined) return;
@@ -111,7 +109,7 @@ export class Stored<T extends KubernetesObject> {
     return this.#encodings?.get(name) ?? this.#borrowed?.get(name)?.deref();
   }
 
-  /** The wire JSON if it exists already; never made for this. */
+  /** The wire JSON if it exists already; reading this never makes it. */
   get knownJson(): Uint8Array | undefined {
     return this.#json;
   }

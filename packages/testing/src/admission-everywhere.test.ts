@@ -1,4 +1,5 @@
-// What discovery shows can be written only past admission: each resource of a new server, whatever kinds it has.
+// Nothing that discovery shows can be written around admission: the tests try each resource of a new server, whatever
+// kinds it has.
 
 import { MutatingWebhookConfiguration } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { ConfigMap } from '@kapstan/kinds/core/v1';

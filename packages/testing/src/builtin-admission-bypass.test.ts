@@ -106,7 +106,7 @@ it('is refused by the plug-in that it tries to get past', async () => {
     if (code < 400 || !told.test(message ?? '')) passed.push(`${what}: ${code} ${text.slice(0, 300)}`);
   }
   expect(passed).toEqual([]);
-  // The part of a service that its status is not cannot be changed through it.
+  // The endpoint for a service's status cannot change its spec.
   const status = patch('merge', `${base}/services/s/status`, { spec: { type: 'NodePort' } });
   expect(JSON.parse((await send(status)).text)).toMatchObject({ spec: { type: 'ClusterIP' } });
   expect((await send({ method: 'GET', path: `${base}/resourcequotas/q` })).text).toBe(before);

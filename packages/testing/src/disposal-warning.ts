@@ -2,8 +2,8 @@
 import { messageOf } from '@kapstan/api/internal';
 
 /**
- * Prints the error of an end by `await using`, because test runners show little of it when the test has failed before: a missing right is
- * often the cause of both.
+ * Prints the error with which an `await using` ends. Test runners show little of it when the test itself has failed
+ * before, and a missing right is often the cause of both.
  */
 export function warnOfFailure(ended: Promise<void>): Promise<void> {
   return ended.catch((error: unknown) => {

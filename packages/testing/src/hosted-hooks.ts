@@ -18,7 +18,7 @@ export class HostedHooks {
     this.#options = options;
   }
 
-  /** The returned function ends it. Idempotent. */
+  /** Lets the server call the hooks until the returned function is called. That is idempotent. */
   host({ admission, conversions }: ProgramHooks): () => void {
     const removals = [
       ...admission.map((hook) => this.#addAdmission(hook)),

@@ -249,7 +249,7 @@ it('renews certificates and authority under load without losing a call', async (
   await vi.waitFor(() => expect(calls).toBeGreaterThan(before + 20), 30_000);
   load.abort();
   await lanes;
-  expect(lines.filter((line) => line.startsWith('Renewed')).map((line) => line.split(' ').at(-1))).toEqual([
+  expect(lines.filter((line) => line.startsWith('renewed')).map((line) => line.split(' ').at(-1))).toEqual([
     'replace',
     'issue',
     'addAuthority',

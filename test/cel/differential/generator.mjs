@@ -145,7 +145,7 @@ export class Generator {
     ])();
   }
 
-  /** A macro over a list: `body` is made where its variable is known. */
+  /** Makes a macro over a list; `body` is made where its variable is known. */
   over(elementType, depth, body) {
     const name = `v${this.names++ % 5}`;
     const list = this.make(`list(${elementType})`, depth);

@@ -28,14 +28,12 @@ export interface ListerWatcher<T extends KubernetesObject> {
   list(options: ListOptions): Promise<ListResult<T>>;
   /**
    * Returns a cold observable: one watch per subscription, no replay. Errors with `StatusError` (`isExpired` after
-   * compaction) or a transport error. Completes when the server ends the watch. Delivery is synchronous and nothing is
-   * buffered.
+   * compaction) or a transport error; completes when the server ends the watch. Delivery is synchronous and unbuffered.
    */
   watch(options: WatchOptions): Observable<WatchEvent<T>>;
   /**
-   * Calls the listener once, at the next answer that the source gives to anyone; the returned function ends the wait.
-   * Callers that got no answer use it, so that one success ends the pauses of all. Absent = a pause always lasts its
-   * full time.
+   * Calls the listener once, at the next answer that the source gives to anyone, so that callers that got none end
+   * their pauses. The returned function ends the wait. Absent = a pause always lasts its full time.
    */
   whenReachable?(listener: () => void): () => void;
 }

@@ -266,7 +266,7 @@ function parseSuffix(text: string): Suffix | undefined {
 }
 
 /**
- * Rounds up an amount that is too fine, so that a request for some resources gets some. Binary amounts end at 2^63 - 1.
+ * Rounds up an amount finer than the smallest unit, so that a tiny request does not become zero. Binary amounts are capped at 2^63 - 1.
  */
 function clamp(
   unscaled: bigint,
@@ -312,7 +312,7 @@ function formatBinary(value: bigint): string {
   return `${mantissa}${binaryNames[power]}`;
 }
 
-/** The shortest mantissa with an exponent that is a multiple of three. */
+/** Prints the shortest mantissa with an exponent that is a multiple of three. */
 function formatDecimal(unscaled: bigint, scale: number, format: QuantityFormat): string {
   const all = unscaled.toString();
   // A loop, because a pattern for the end tries every run of zeros within.

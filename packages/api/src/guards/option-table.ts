@@ -23,7 +23,7 @@ export function requireOptionValues(options: object, table: Readonly<Record<stri
   for (const name in table) table[name]?.(values[name], name);
 }
 
-/** The check of an option that may be absent. */
+/** Returns the check of an option that may be absent. */
 export function optional(check: OptionCheck): OptionCheck {
   return (value, name) => {
     if (value !== undefined) check(value, name);
@@ -35,7 +35,7 @@ export function objectWith(...functions: readonly string[]): OptionCheck {
   return (value, name) => requireFunctions(value, name, functions);
 }
 
-/** The check of an option that is either true or false. */
+/** Checks an option that is either true or false. */
 export function requireBoolean(value: unknown, name: string): void {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, not ${JSON.stringify(value)}`);
 }

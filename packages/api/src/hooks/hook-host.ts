@@ -23,7 +23,7 @@ export interface AdmissionRule {
   readonly reinvocationPolicy: 'Never' | 'IfNeeded' | undefined;
 }
 
-/** A function of a program that admits requests about one resource. */
+/** A program's function that admits requests for one resource. */
 export interface AdmissionHook {
   /** Must be unique in the program and have at least three labels: "defaults.echos.demo.dev". */
   readonly name: string;

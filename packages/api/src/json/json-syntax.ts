@@ -96,7 +96,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
 ]);
 
 interface ScannerOptions {
-  /** What the characters of the text stand for. Default: characters. */
+  /** Whether a character of the text stands for a character or for a byte. Default: 'characters'. */
   readonly units?: 'characters' | 'bytes';
   /** 'nearest': a number that a double holds with all digits becomes one, however it is written. Default: 'as written'. */
   readonly numbers?: 'as written' | 'nearest';
@@ -342,7 +342,7 @@ function isDigit(char: string): boolean {
   return char >= '0' && char <= '9';
 }
 
-/** Quotes one byte as Go's scanner does: of a character beyond ASCII it sees the first byte of UTF-8. */
+/** Quotes one byte as Go's scanner does, which sees only the first UTF-8 byte of a non-ASCII character. */
 function quoteByte(byte: number): string {
   const char = String.fromCharCode(byte);
   if (char === "'") return "'\\''";

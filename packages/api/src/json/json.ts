@@ -76,8 +76,8 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * Returns false when no number of the text has 16 digits. Such a run covers one position in 16, so the others need no
- * look.
+ * Returns false when no number in the text has 16 digits. A run of 16 covers at least one of every 16 positions, so
+ * only those are examined.
  */
 function hasLongRun(text: string): boolean {
   for (let at = longRun - 1; at < text.length; at += longRun) {

@@ -78,7 +78,7 @@ function indented(pad: string): Layout {
 
 function* writeLarge(value: unknown, write: Write, layout: Layout): SlicedWork<void> {
   if (!fitsOneSlice(value)) {
-    // A deep value has few members at each level, and each level looks at some hundred nodes, so each is a step of its own.
+    // Each level is a step of its own: deciding how to write a level looks at some hundred nodes, even if it has few members.
     yield;
     if (Array.isArray(value)) return yield* writeItems(value, write, layout);
     if (isJsonObject(value)) return yield* writeMembers(value, write, layout);

@@ -109,7 +109,7 @@ function withLimits(outer: Schema, branches: readonly Schema[], union: Union): S
   return limits.some((limit) => Object.keys(limit).length === 0) ? outer : { ...outer, [union.word]: limits };
 }
 
-/** Words that a structural schema has outside of alternatives alone. Documentation there has no reader. */
+/** Keywords that a structural schema may have only outside of alternatives. Documentation inside them has no reader. */
 const outside = [
   'type',
   'nullable',

@@ -136,7 +136,10 @@ export function fitsOneSlice(value: unknown): boolean {
 /** A walk that ends in a map has listed all of its names, however few it used, so a large map must not be walked again. */
 const fewMembers = 16;
 
-/** Half as many members as a slice has nodes suffice, because other parts of the value have used up the rest. */
+/**
+ * Remembers maps that have more members than half the nodes of a slice: with so many, the rest of the value makes it
+ * too large for one slice.
+ */
 function rememberLarge(map: object, seen: number): void {
   const members = seen > nodesPerSlice / 2 ? seen : Object.keys(map).length;
   if (members > nodesPerSlice / 2) largeMaps.set(map, members);

@@ -1,4 +1,4 @@
-// TraceContext: the place of a span in a trace, and its header traceparent. Used by request-tracer.ts of the server, and by controllers.
+// TraceContext: the place of a span in a trace, and its header traceparent. Used by apiserver/src/tracing/request-tracer.ts, and by controllers.
 // Source: W3C Trace Context, as go.opentelemetry.io/otel/propagation reads it.
 
 export interface TraceContext {

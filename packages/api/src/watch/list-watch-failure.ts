@@ -69,7 +69,7 @@ function kindOf(error: unknown): ListWatchFailureKind {
 const refusedConnection: ReadonlySet<unknown> = new Set(['ECONNREFUSED']);
 /** Source: apimachinery net.IsProbableEOF, net.IsTimeout. */
 const brokenCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
-/** Further codes for an unreachable server: its name or its network is away. */
+/** Further codes for an unreachable server, whose name or network is unavailable. */
 const awayCodes: ReadonlySet<unknown> = new Set([
   'ECONNABORTED',
   'EAI_AGAIN',

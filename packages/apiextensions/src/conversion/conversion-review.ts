@@ -42,7 +42,7 @@ export function convertedObjectsOf(review: unknown, request: ReviewRequest): rea
   return Array.isArray(response.convertedObjects) ? response.convertedObjects : [];
 }
 
-/** Any answer except a review is not decoded. */
+/** Throws for an answer that is not a review. */
 function requireReview({ apiVersion, kind }: Record<string, unknown>): void {
   if (textOf(kind) === '') throw new SyntaxError(`Object 'Kind' is missing in the answer of the webhook`);
   if (textOf(apiVersion) === '') throw new SyntaxError(`Object 'apiVersion' is missing in the answer of the webhook`);

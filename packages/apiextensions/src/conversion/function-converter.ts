@@ -14,9 +14,8 @@ export interface ConversionRequest {
 }
 
 /**
- * Returns the object in the requested version. It gets a copy, which it may change and return. Labels and annotations
- * may change; all other metadata keeps its old value, whatever the function returns. An error that it throws refuses
- * the request with 500.
+ * Returns the object in the requested version. It gets a copy, which it may change and return. Metadata other than
+ * labels and annotations keeps its old value in any case. An error that it throws refuses the request with 500.
  */
 export type ConvertObject = (
   object: UnstructuredObject,

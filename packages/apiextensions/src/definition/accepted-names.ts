@@ -93,7 +93,7 @@ function usedNames(definition: Definition, others: Iterable<Definition>, fixed: 
 
 type SingleName = 'plural' | 'singular' | 'kind' | 'listKind';
 
-/** In the order in which conflicts are looked for; the last one found is reported. */
+/** Returns the single names in the order in which conflicts are looked for; the last conflict found is reported. */
 function singleNames(used: UsedNames): readonly (readonly [SingleName, string, ReadonlySet<string>])[] {
   return [
     ['plural', 'PluralConflict', used.resources],

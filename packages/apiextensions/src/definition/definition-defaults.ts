@@ -21,7 +21,10 @@ export function setDefinitionDefaults(definition: CustomResourceDefinition): voi
   addStoredVersion(definition, 'whenNone');
 }
 
-/** The internal form has the members of a webhook but no webhook, so that an empty one gets lost. */
+/**
+ * Drops a webhook without members: the internal form has the members of a webhook but no webhook, so an empty one gets
+ * lost there.
+ */
 function dropEmptyWebhook(conversion: CustomResourceConversion): void {
   const webhook: Partial<WebhookConversion> | null | undefined = conversion.webhook;
   if (webhook?.clientConfig || (webhook?.conversionReviewVersions ?? []).length > 0) return;

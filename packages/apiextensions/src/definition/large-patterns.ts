@@ -16,7 +16,7 @@ class PatternSum {
   readonly #seen = new Set<string>();
   #rest = mostInstructions;
 
-  /** Looks at every member, which may count texts that are no patterns but leaves out none. */
+  /** Looks at every member, so it may count texts that are not patterns, but misses no pattern. */
   fits(value: unknown): boolean {
     if (Array.isArray(value)) return value.every((item) => this.fits(item));
     if (!isJsonObject(value)) return true;

@@ -163,7 +163,7 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
   }
 }
 
-/** Words that are pointers in Go, whose empty values count as set. */
+/** Keywords that are pointers in Go, whose empty values count as set. */
 const pointerWords: ReadonlySet<string> = new Set(['default', 'x-kubernetes-list-type', 'x-kubernetes-map-type']);
 
 /** Returns true unless the value is Go's zero value. */

@@ -75,7 +75,7 @@ export function customStatusStrategy(kind: CustomKind): ResourceStrategy<Unstruc
 
 type ValidateObject = (object: Custom, old: Custom | undefined) => readonly FieldError[];
 
-/** The schema, then the rules, which may take seconds of a small object. */
+/** Checks the schema, then the rules, which may take seconds even for a small object. */
 function validationOf(
   kind: CustomKind,
   validate: ValidateObject,

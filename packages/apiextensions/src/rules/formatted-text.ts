@@ -61,7 +61,7 @@ function unitOf(name: string): bigint | undefined {
   return units.find(([, ...names]) => names.includes(name) || name.startsWith(names.at(-1) ?? ''))?.[0];
 }
 
-/** Decodes base64 in the alphabet for URLs, although the format is checked in the other one. */
+/** Decodes URL-safe base64, as Kubernetes does, although the format check accepts only the standard alphabet. */
 function readBytes(text: string): unknown {
   const wrong = /[^A-Za-z0-9_\-=\r\n]/.exec(text);
   if (wrong !== null) {

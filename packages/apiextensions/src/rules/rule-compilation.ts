@@ -43,7 +43,7 @@ export interface RuleCompilation {
   readonly fieldPath: string;
 }
 
-/** Knows which expressions an earlier version of the server accepted, so that they must keep compiling. */
+/** Knows which expressions an earlier server version accepted; these must keep compiling. */
 export interface KnownExpressions {
   hasRule(text: string): boolean;
   hasMessage(text: string): boolean;

@@ -22,7 +22,7 @@ export const objectBudget = 10_000_000;
 const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
 const limitExceeded = 'operation cancelled: actual cost limit exceeded';
 
-/** Work between two pauses, in units of cost; visiting a value counts as some. */
+/** Work between two pauses, in cost units; visiting a value adds a few of them. */
 const workPerSlice = 5_000;
 const workPerValue = 20;
 

@@ -1,4 +1,4 @@
-// Objects and maps of an object as values of expressions. Source: apiserver pkg/cel/common unstructuredMap.
+// Presents the maps and nested objects of an object as values of expressions. Source: apiserver pkg/cel/common unstructuredMap.
 import { getOwn } from '@kapstan/api/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import {

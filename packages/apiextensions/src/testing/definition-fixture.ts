@@ -124,7 +124,7 @@ export class DefinitionFixture {
     return asDefinition(await this.definitions.create(clusterContext(), body));
   }
 
-  /** Creates, and waits until its objects are served. */
+  /** Creates a definition and waits until its objects are served. */
   async establish(definition: CustomResourceDefinition): Promise<CustomResourceDefinition> {
     await this.create(definition);
     return this.until(definition.metadata?.name ?? '', (present) => conditionOf(present, 'Established') === 'True');

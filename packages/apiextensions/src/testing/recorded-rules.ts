@@ -139,7 +139,7 @@ function evaluated(
   };
 }
 
-/** The object as it is validated. */
+/** Returns the object as it is validated. */
 function written(definition: ResourceDefinition, given: RecordedObject): DeepReadonly<UnstructuredObject> {
   const object = {
     apiVersion: 'example.com/v1',
@@ -152,7 +152,7 @@ function written(definition: ResourceDefinition, given: RecordedObject): DeepRea
   return object;
 }
 
-/** A copy as the server reads it: whole numbers that a double cannot hold keep their digits. */
+/** Returns a copy as the server reads it: whole numbers that a double cannot hold keep their digits. */
 function exactNumbers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(exactNumbers);
   if (typeof value === 'object' && value !== null) {
@@ -172,7 +172,7 @@ function recordedErrors(errors: readonly FieldError[]): readonly RecordedError[]
   return recorded.sort((a, b) => (a.field < b.field ? -1 : a.field > b.field ? 1 : 0));
 }
 
-/** The name of the root's type holds a number that is another one each time. */
+/** Removes the number in the name of the root's type, because it differs each time. */
 function withoutTypeNumber(text: string): string {
   return text.replace(/selfType\d+/g, 'selfType0');
 }

@@ -19,9 +19,9 @@ export interface ApiRegistration {
   readonly name: string;
   readonly group: string;
   readonly version: string;
-  /** Place of the group among all groups: the highest comes first. The highest of its registrations counts. */
+  /** Priority of the group among all groups; higher comes first. If its registrations differ, the highest counts. */
   readonly groupPriority: number;
-  /** Place of the version in its group: the highest comes first. */
+  /** Priority of the version within its group; higher comes first. */
   readonly versionPriority: number;
   /** Undefined = this server serves the group version. */
   readonly remote: RemoteApi | undefined;

@@ -52,7 +52,7 @@ const mebibyte = 1024 * 1024;
 const maxEvents = 10_000;
 /** Maximum size of a webhook's batch, whatever the number of its events. */
 const maxBatchBytes = 10 * mebibyte;
-/** Number of batches that are posted to a webhook at the same time. Each may take minutes with its repetitions. */
+/** Number of batches that are posted to a webhook at the same time. Each may take minutes with its retries. */
 const maxPosts = 16;
 
 interface BackendDefaults {

@@ -45,7 +45,7 @@ export class ClientCertificates {
   readonly #clock: Clock;
   /** Results by connection, which has one certificate and many requests. */
   #seen = new WeakMap<TLSSocket, Seen>();
-  /** True: the TLS layer may have judged an open connection by other authorities. */
+  /** True once the authorities have changed: the TLS layer may have judged an open connection by the earlier ones. */
   #hasChanged = false;
 
   constructor({ authorities, frontProxies, clock }: ClientCertificatesOptions) {

@@ -31,7 +31,7 @@ export interface CheckedAuthorizers {
   readonly conditions: ReadonlyMap<WebhookConfiguration, ReviewConditions>;
 }
 
-/** Whether two files say the same, in whatever words. */
+/** Returns whether two files mean the same, however they are written. */
 export function sameAuthorizers(
   a: readonly AuthorizerConfiguration[],
   b: readonly AuthorizerConfiguration[],

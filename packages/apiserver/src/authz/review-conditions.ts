@@ -22,7 +22,7 @@ import type { ReviewSpec } from './access-review.ts';
 /** The reason why a text is not a condition, in kube-apiserver's words. */
 export class ConditionFault {
   readonly detail: string;
-  /** True = the text is an expression, of which no program can be made. */
+  /** True = the text is a valid expression, but no program can be made of it. */
   readonly isInternal: boolean;
 
   constructor(detail: string, isInternal: boolean) {

@@ -18,7 +18,7 @@ export function decodeInto(object: Json, message: Message, bytes: Uint8Array): v
   readFields(cursor, message, { end: cursor.bytes.length, object });
 }
 
-/** Messages that hold either a schema or what may be in its place. */
+/** Messages that hold either a schema or, in its place, a boolean or a list. */
 export const schemaOrBool = 'crd/apiextensions.v1.JSONSchemaPropsOrBool';
 export const schemaOrItems: ReadonlySet<string> = new Set([
   'crd/apiextensions.v1.JSONSchemaPropsOrArray',
@@ -45,7 +45,7 @@ function readFields(cursor: WireCursor, message: Message, { end, object }: Targe
   finishFields(cursor, message, { end, object });
 }
 
-/** Reads one field with its tag, and returns what the message knows about it. */
+/** Reads one field into the object. Returns the message's description of it; undefined for an unknown field, which is skipped. */
 export function readTagged(cursor: WireCursor, message: Message, object: Json): MessageField | undefined {
   const tag = cursor.tag();
   const number = Math.floor(tag / 8);

@@ -172,9 +172,8 @@ function withDefaults(codec: ObjectCodec, definition: ResourceDefinition): Objec
 }
 
 /**
- * Checks the kind of a value that another release or program may have written. A version of the same shape is accepted;
- * any other kind is refused rather than misread. The owners of custom resources and definitions convert their versions
- * themselves.
+ * Checks the kind of a value that another release or program may have written: a version of the same shape is accepted,
+ * any other kind refused. Custom resources and definitions are converted by their owners.
  */
 function checkStoredKind(types: ApiTypes, { apiVersion, kind }: UnstructuredObject, expected: GroupVersionKind): void {
   if (kind === undefined || apiVersion === undefined) return;

@@ -3,7 +3,7 @@ import { formatTime, parseJson } from '@kapstan/api';
 import { parseJsonInSlices, type SlicedWork } from '@kapstan/api/internal';
 import type { WireCursor } from './wire-cursor.ts';
 
-/** What the fields read so far say. If a field repeats, the last one counts. */
+/** The state after the fields read so far. If a field repeats, the last one counts. */
 interface FormState {
   isText: boolean;
   number: number;

@@ -6,7 +6,7 @@ const maxVarintBytes = 10;
 export class WireCursor {
   readonly bytes: Buffer;
   at = 0;
-  /** Number of values read so far: fields, and values that their JSON has though they were not sent. */
+  /** Number of values read so far: fields, and values that were not sent but are in the JSON. */
   fields = 0;
 
   constructor(bytes: Uint8Array) {

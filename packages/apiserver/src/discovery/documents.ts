@@ -73,7 +73,7 @@ function subresourceFields(definition: ResourceDefinition, subresource: Subresou
 
 type SubresourceLike = ResourceDefinition['subresources'][number];
 
-/** The resources are sorted by name, except custom resources, which keep their order. */
+/** Returns the subresources sorted by name; those of custom resources keep their order. */
 export function sortedSubresources(definition: ResourceDefinition): readonly SubresourceLike[] {
   if (definition.isCustom === true) return definition.subresources;
   return [...definition.subresources].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,5 +1,5 @@
-// FlowRequest is one request between its classification and its end; FairQueue is one queue of a level, with the requests that wait in it and
-// those that were taken from it and run. Requests are made by flow-controller.ts, both are moved by queue-set.ts.
+// FlowRequest is one request between its classification and its end; FairQueue is one queue of a level, with the
+// requests that wait in it and those that were taken from it and run. active-schema.ts makes requests, queue-set.ts moves them.
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { FlowCounts } from './flow-counts.ts';
 import type { FlowTarget } from './flow-schema.ts';

@@ -68,7 +68,7 @@ export interface PriorityLevelConfig {
   readonly queuing: Queuing | 'none' | 'unlimited';
 }
 
-/** FlowSchemas and priority levels that hold together. */
+/** FlowSchemas and the priority levels that they refer to. */
 export interface FlowConfiguration {
   /** The order does not matter. Schemas whose level is absent match nothing. */
   readonly schemas: readonly FlowSchema[];

@@ -167,8 +167,8 @@ export class QueueSet {
     this.#meter -= meterStep;
     this.totals.epochs++;
     for (const queue of this.#queues.values()) {
-      // An idle queue takes over the meter with its next request. The lag of a queue far behind the meter is bounded by
-      // its next request, so it need not fall further.
+      // An idle queue gets the meter's value with its next request, so its own does not matter. A queue far behind the
+      // meter stops at one step below zero, because its lag is bounded by its next request anyway.
       queue.nextDispatch = queue.isActive ? Math.max(queue.nextDispatch - meterStep, -meterStep) : 0;
       for (const request of queue.waiting) request.arrivalMeter -= meterStep;
     }

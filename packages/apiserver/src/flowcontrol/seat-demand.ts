@@ -13,7 +13,7 @@ export class SeatDemand {
   #integral = 0;
   #squareIntegral = 0;
   #max = 0;
-  /** The next three describe the last period. */
+  /** The next three members describe the last period. */
   highWatermark = 0;
   average = 0;
   deviation = 0;

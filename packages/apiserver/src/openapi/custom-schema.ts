@@ -85,7 +85,7 @@ function* addChoices(words: Words, schema: Json, form: PublishedForm): SlicedWor
   if (isJsonObject(schema.not)) words.not = yield* nestedSchema(schema.not, form);
 }
 
-/** Converts a schema within a choice, to whose members nothing is added and which is not unfolded. */
+/** Converts a schema inside allOf, anyOf, oneOf or not. Such a schema gets no added members and is not unfolded. */
 function* nestedSchema(schema: Json, form: PublishedForm): SlicedWork<Words> {
   const words = ownWords(schema);
   yield* addChoices(words, schema, form);

@@ -30,7 +30,8 @@ export function piece(write: (writer: ProtobufWriter) => void): Uint8Array {
 }
 
 /**
- * A schema that is written in one step: the schema itself when it is small, otherwise a copy whose members are messages made one by one.
+ * Returns a schema that can be written in one step: the schema itself when it is small, otherwise a copy whose members
+ * are messages made one by one.
  */
 export function* preparedSchema(schema: Json, encode: (schema: Json) => EncodedMessage): SlicedWork<Json> {
   if (fitsOneSlice(schema)) return schema;

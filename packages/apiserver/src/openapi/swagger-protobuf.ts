@@ -165,7 +165,7 @@ const parameter: WriteField = (writer, field, value) =>
     else writer.message(2, () => text(writer, 1, $ref));
   });
 
-/** Parameter contains body_parameter or non_body_parameter, and that one the place. */
+/** Writes a Parameter, which holds a body_parameter, or a non_body_parameter with one message for each place. */
 function writeParameter(writer: ProtobufWriter, value: Json): void {
   if (value.in === 'body') body(writer, 1, value);
   else if (value.in === 'path') pathParameter(writer, 2, value);

@@ -36,7 +36,10 @@ export class CorrelatedObject {
       : this.#remember(name, new CorrelatedObject(value[name], old[name], schema));
   }
 
-  /** The item at an index of the new list; undefined unless the list has keys, and the old one an item with the same. */
+  /**
+   * Returns the item at an index of the new list; undefined unless the list has keys and the old list has an item with
+   * the same keys.
+   */
   index(index: number): CorrelatedObject | undefined {
     const known = this.#children?.get(index);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
-// Writes the defaults of a schema into an object in place. Custom resources and built-in kinds share it. The OpenAPI
-// document of the latter has few defaults; Go's SetDefaults_* functions are in registry/<group>/<resource>/defaults.ts.
+// Writes the defaults of a schema into an object in place. Custom resources and built-in kinds share it. Schemas of built-in
+// kinds have few defaults; the others, which Go sets in functions (SetDefaults_*), are in the folders of packages/kubernetes.
 
 import { deepCopy } from '@kapstan/api';
 import {
@@ -15,9 +15,8 @@ import {
 import type { SchemaNode } from './schema-node.ts';
 
 /**
- * Fills absent members with deep copies of their schema's defaults, on all levels. A `null` counts as absent if the
- * schema has a default and is not nullable. Reads own keys only. Returns true when it filled in something. Source:
- * structural defaulting.Default.
+ * Fills absent members, on all levels, with copies of their schema's defaults. A `null` counts as absent if the schema
+ * has a default and is not nullable. Returns true when it did so. Source: structural defaulting.Default.
  */
 export function applySchemaDefaults(node: SchemaNode, value: unknown): boolean {
   return holdsDefault(node) && runWhole(schemaDefaultsInSlices(node, value));
@@ -90,7 +89,10 @@ class Filling {
     }
   }
 
-  /** Returns the items of a list, or no names for a map whose values have no defaults. Undefined = the names must be listed first. */
+  /**
+   * Returns the steps to take: the items of a list, or none for a map whose values have no defaults. Undefined = the
+   * names of the map must be listed first.
+   */
   stepsIn({ node, value }: Place): readonly unknown[] | undefined {
     if (Array.isArray(value)) return value;
     const { additionalProperties: values } = node;

@@ -1,5 +1,5 @@
 // Reads JSON of clients with the engine's own parser and one pass over the text for details that the parser hides
-// (repeated names, spelling of numbers, depth). Texts with such details are read again by json-syntax.ts.
+// (repeated names, spelling of numbers, depth). Texts with such details are read again by api/src/json/json-syntax.ts.
 import {
   endOfJsonString,
   type JsonLimits,

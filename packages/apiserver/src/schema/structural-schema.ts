@@ -2,7 +2,7 @@
 import { isJsonObject } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
-/** JSONSchemaProps of apiextensions.k8s.io/v1 as sent; checked by apiextensions/definition/definition-validation.ts. */
+/** JSONSchemaProps of apiextensions.k8s.io/v1 as sent; apiextensions/src/definition/definition-validation.ts checks it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const types: ReadonlySet<unknown> = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean']);

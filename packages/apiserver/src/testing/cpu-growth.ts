@@ -29,7 +29,7 @@ function fastest(work: () => unknown): number {
   return best;
 }
 
-/** The kernel counts a thread's time in ticks of a few milliseconds, so that short work is done many times. */
+/** The kernel counts a thread's time in ticks of a few milliseconds, so short work is done many times. */
 function microsecondsOf(work: () => unknown): number {
   const before = cpuMicroseconds();
   for (let times = 1; ; times++) {

@@ -53,7 +53,7 @@ export class ExtensionServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The registration of example.com/v1 at this server, available. */
+  /** Returns an available registration of example.com/v1 at this server. */
   registration(changes: Partial<NonNullable<ApiRegistration['remote']>> = {}): ApiRegistration {
     const service = { namespace: 'ns', name: 'api', port: 443 };
     const remote = { service, caBundle: this.ca, skipsVerification: false, isAvailable: true, ...changes };

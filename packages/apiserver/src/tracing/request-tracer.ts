@@ -32,8 +32,8 @@ export interface TracedRequest {
 export interface RequestSpans {
   readonly request: Span;
   /**
-   * The span of its authentication. Where a trusted user's trace begins here it holds the request and ends after it, as
-   * in kube-apiserver; otherwise it is a part of the request and has ended.
+   * The span of the request's authentication. If a trusted user's trace begins here, it contains the request and ends
+   * after it, as in kube-apiserver; otherwise it is a part of the request and has ended already.
    */
   readonly authentication: Span;
 }

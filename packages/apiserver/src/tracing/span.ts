@@ -90,7 +90,7 @@ export class Span {
     return formatTraceParent(this.context);
   }
 
-  /** This span where it will be recorded. Parts of others would cost work and reach nobody. */
+  /** This span if it is recorded; otherwise undefined, because its parts would cost work and reach nobody. */
   get recorded(): this | undefined {
     return this.context.isSampled ? this : undefined;
   }

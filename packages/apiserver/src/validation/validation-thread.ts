@@ -64,8 +64,8 @@ function answer(
 }
 
 /**
- * Answers the server for as long as the thread lives. Called once, at the thread's start. The thread can make the
- * definitions of `schemaResource` besides those of the makers.
+ * Answers the server's jobs for as long as the thread lives; call it once, at the thread's start. Besides the
+ * definitions of `makers`, the thread can make those of `schemaResource`.
  */
 export function runValidationThread(makers: DefinitionMakers): void {
   const all = { schema: schemaMaker(), ...makers };

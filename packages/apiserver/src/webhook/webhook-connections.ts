@@ -39,10 +39,10 @@ interface Waiting {
 /** Connections to one place. */
 interface Connections {
   readonly place: WebhookPlace;
-  /** Those without a call, the last used one last. */
+  /** Connections without a call, most recently used last. */
   readonly idle: WebhookConnection[];
   readonly all: Set<WebhookConnection>;
-  /** Those whose handshake is not over. */
+  /** Connections whose handshake is not finished. */
   readonly opening: Set<WebhookConnection>;
   /** Calls that wait for a connection, in their order. */
   readonly waiting: Set<Waiting>;
@@ -140,7 +140,7 @@ export class WebhookConnections {
       call.use(connection);
     }
     const key = keyOf(place);
-    // This may run late, when the place has other connections by now.
+    // This may run so late that the place has other connections already.
     if (all.size === 0 && this.#places.get(key) === connections) this.#places.delete(key);
   }
 
@@ -160,7 +160,8 @@ export class WebhookConnections {
         opening.delete(connection);
         const index = idle.indexOf(connection);
         if (index !== -1) idle.splice(index, 1);
-        // The calls of a burst run out of time in one turn. Connections for those that still wait in this turn would be opened in vain.
+        // The calls of a burst time out in one turn. Connections for those that still wait in this turn would be opened
+        // in vain.
         onNextTurn(() => this.#serve(connections));
       },
     });

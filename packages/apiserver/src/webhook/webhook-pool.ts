@@ -134,7 +134,8 @@ export class WebhookPool {
       const left = (this.#calls.get(address.url) ?? 1) - 1;
       if (left === 0) this.#calls.delete(address.url);
       else this.#calls.set(address.url, left);
-      // The calls of a burst end in one turn when their webhook hangs, and what follows costs more than the call.
+      // When a webhook hangs, all calls of a burst end in one turn, and what their callers do next costs more than the
+      // calls.
       if (!this.#turns.hasTime()) await this.#turns.room();
     }
   }

@@ -1,4 +1,4 @@
-// Work with patterns that takes too long for one turn: it pauses, or a thread does it that the server has handed in.
+// Work with patterns that takes too long for one turn: it pauses, or is done by a thread that the server provides.
 // Without a thread, as in a browser, it is done here.
 import type { SlicedWork } from '@kapstan/api/internal';
 import { CelFailure, EvaluationStop, isFailure } from '../values/failure.ts';
@@ -13,7 +13,7 @@ import {
 } from './pattern.ts';
 import { patternSize } from './pattern-size.ts';
 
-/** Compiling a pattern, and what is then done with a text. */
+/** One job: compiling a pattern, and applying it to a text. */
 export interface PatternJob {
   readonly operation: 'check' | PatternOperation;
   readonly pattern: string;

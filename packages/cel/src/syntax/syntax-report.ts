@@ -373,7 +373,7 @@ class RepairingReader {
     }
   }
 
-  /** The tokens after each of the rules that are being read. */
+  /** Returns the tokens that may follow the rules being read. */
   #resumptions(): Set<TokenKind> {
     const found = new Set<TokenKind>();
     const followers = this.#calls.flatMap(({ next }) => [...grammarParts.network.followers(next as State)]);

@@ -8,7 +8,7 @@ export abstract class CelObject extends CelBox {
   readonly kind = 'object';
   abstract readonly type: CelType;
 
-  /** Compares. Equality of library types is defined within one type only. */
+  /** Compares with another value. Equality of library types is defined within one type only. */
   equals(other: unknown): boolean | CelFailure {
     return other === this || overloadFailure(other);
   }

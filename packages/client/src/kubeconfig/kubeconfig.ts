@@ -61,8 +61,9 @@ export interface Kubeconfig {
   readonly userFiles?: ReadonlyMap<string, string>;
   /** The files that were read, for error texts. Absent for a parsed text. */
   readonly files?: readonly string[];
-  /** The files that were searched when none exists, and whether KUBECONFIG lists them. */
+  /** The files that were searched, when none exists. */
   readonly missing?: readonly string[];
+  /** True when KUBECONFIG lists the missing files. */
   readonly isListed?: boolean;
 }
 

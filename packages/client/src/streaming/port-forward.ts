@@ -214,8 +214,8 @@ function parseAddress(address: string): readonly string[] {
 }
 
 /**
- * Resets the socket, or destroys it while libuv shuts it down: libuv refuses to reset it then, and Node would never close it. Everything
- * has been sent by then, so the reader loses nothing.
+ * Resets the socket. While libuv is shutting it down, it would refuse the reset and Node would never close it, so the socket is destroyed
+ * instead; by then everything has been sent.
  */
 function resetOrDestroy(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;

@@ -20,7 +20,7 @@ const errorChannel = 1;
 // The protocol cannot report that one side has finished writing. From then on the other side has this long for its next bytes.
 const lingerMs = 10_000;
 
-/** Backpressure works in both directions. */
+/** Returns the connection as a stream with backpressure in both directions. */
 export function portStream(init: PortStreamInit): Duplex {
   return new PortStream(init).duplex;
 }

@@ -61,7 +61,7 @@ export class ScriptedServer {
     return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What streams occupy: HTTP/1.1 connections, and HTTP/2 streams. */
+  /** Number of open connections (HTTP/1.1) or streams (HTTP/2). */
   get occupied(): number {
     return currentWire().http2 ? this.#unfinished.size : this.sockets.size;
   }
@@ -150,7 +150,7 @@ export function text(
   };
 }
 
-/** A failure Status as kube-apiserver writes it. */
+/** Answers with a failure Status as kube-apiserver writes it. */
 export function status(code: number, reason: string, message: string): Record<string, unknown> {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code };
 }

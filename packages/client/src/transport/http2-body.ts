@@ -57,7 +57,7 @@ export class Http2Body extends Readable implements AnswerBody {
   }
 }
 
-/** The text of Go's transport, so that a reader of logs finds its meaning. */
+/** Returns an error with the text of Go's transport, which readers of logs can look up. */
 export function connectionLost(): Error {
   return Object.assign(new Error('http2: client connection lost'), { code: 'ECONNRESET' });
 }

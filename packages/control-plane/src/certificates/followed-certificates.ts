@@ -1,5 +1,6 @@
-// FollowedCertificates follows the files of certificates and authorities, so that they can change without a restart. Between
-// the flags' files and whatever shows or believes certificates. Source: apiserver server/dynamiccertificates.
+// FollowedCertificates follows the files of certificates and authorities, so that they can change without a restart. It
+// sits between the files that flags name and the parts that present or trust certificates. Source: apiserver
+// server/dynamiccertificates.
 import { createSecureContext } from 'node:tls';
 import type { Clock, Logger } from '@kapstan/api';
 import { counterFamily, formatMetrics, type MetricsText, NumberSeries } from '@kapstan/api/internal';
@@ -46,7 +47,7 @@ export interface FollowedCertificatesOptions {
 type CertificateName = keyof GivenCertificates;
 type Listener = (next: GivenCertificates, changed: CertificateName) => Promise<void>;
 
-/** Source: kube-apiserver is told by the system when a file changes, and looks once a minute besides. */
+/** Files are polled, whereas kube-apiserver is notified of changes and checks once a minute besides. */
 const pollMs = 5_000;
 /** A file of this size holds a thousand certificates. */
 const maxBytes = 1024 * 1024;

@@ -184,7 +184,7 @@ async function manifestFiles(
   return [manifestFile(await loadProgram(module), options)];
 }
 
-/** A text flag: "" when it stands alone, undefined when it is absent. */
+/** Returns a text flag: "" when it stands alone, undefined when it is absent. */
 function optionalTextFlag(help: string): Flag<string | undefined> {
   return { parse: (text) => text, default: undefined, help, shown: '', isOptional: true };
 }

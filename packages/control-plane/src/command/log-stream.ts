@@ -44,7 +44,7 @@ export class LogStream {
     this.#options = { maxWaitingBytes: defaultMaxWaitingBytes, clock: systemClock, ...options };
   }
 
-  /** In the text format of Prometheus. */
+  /** Returns the metrics in Prometheus' text format. */
   metrics(): string {
     const help = 'Number of log lines that could not be written.';
     return formatMetrics([counterFamily('kapstan_log_lines_dropped_total', help, this.#dropped)]);

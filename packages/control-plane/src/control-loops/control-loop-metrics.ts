@@ -3,7 +3,7 @@
 import { formatMetrics, gaugeFamily } from '@kapstan/api/internal';
 import type { SupervisedLoop } from './supervised-loop.ts';
 
-/** In the text format of Prometheus. */
+/** Returns the metrics in Prometheus' text format. */
 export function controlLoopMetrics(loops: readonly SupervisedLoop[]): string {
   return formatMetrics([
     gaugeFamily(

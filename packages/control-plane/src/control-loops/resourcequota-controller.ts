@@ -102,7 +102,7 @@ class QuotaCounting {
     const { client, quotas } = this.#context;
     const quota = await client.get(ResourceQuota, { namespace, name }, { signal }).catch(undefinedIfMissing);
     if (quota === undefined) return undefined;
-    // The end of the last charge adds the key again.
+    // The charge that ends last queues this key again.
     if (quotas.pending.isBusy({ namespace, name })) return undefined;
     const { used: counted, errors } = await calculateUsage(
       quota,

@@ -71,7 +71,7 @@ export class ServedKinds {
     return () => this.#unfollow(handler);
   }
 
-  /** Returns one token for each namespaced resource whose objects can be deleted, however many versions it has. */
+  /** Returns each namespaced resource whose objects can be deleted, once however many versions it has. */
   namespacedDeletable(): Resource[] {
     return this.#preferred()
       .filter(({ definition }) => definition.namespaced && definition.verbs.includes('delete'))

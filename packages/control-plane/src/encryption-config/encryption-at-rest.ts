@@ -72,7 +72,7 @@ export class EncryptionAtRest {
     if (options.reloads === true) file.follow({ parse: (text) => text, apply: (text) => this.#replace(text) });
   }
 
-  /** In the text format of Prometheus. */
+  /** Returns the metrics in Prometheus' text format. */
   metrics(): string {
     return `${this.#ports.metrics.metrics()}${formatMetrics(this.#reloads.families())}`;
   }

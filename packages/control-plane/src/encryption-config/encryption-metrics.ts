@@ -43,7 +43,7 @@ export class EncryptionMetrics {
     this.keys = new KeyMetrics(clock);
   }
 
-  /** In the text format of Prometheus. */
+  /** Returns the metrics in Prometheus' text format. */
   metrics(): string {
     return formatMetrics([
       ...this.keys.families(),

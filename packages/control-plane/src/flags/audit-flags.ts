@@ -129,7 +129,7 @@ export const auditFlags: { readonly [K in keyof AuditFlags]: Flag<AuditFlags[K]>
   ...deliveryFlags('webhook', { mode: 'batch', maxSize: 400, maxWaitMs: 30_000, ...throttled }),
 };
 
-/** Returns no errors of a log or a webhook that is not requested: its flags are not checked then. */
+/** Checks the flags of the log and of the webhook, each only if it is in use. Returns the errors. */
 export function auditFlagErrors(flags: AuditFlags): readonly string[] {
   return [
     ...(flags['audit-log-path'] === '' ? [] : [...deliveryErrors('log', flags), ...logErrors(flags)]),

@@ -51,7 +51,7 @@ export function stringFlag(help: string, defaultValue = ''): Flag<string> {
   return { parse: (text) => text, default: defaultValue, help };
 }
 
-/** A comma-separated list; empty text means an empty list, and several uses add up. */
+/** Returns a flag with a comma-separated list; empty text means an empty list, and several uses add up. */
 export function listFlag(help: string, defaultValue: readonly string[] = []): Flag<readonly string[]> {
   return {
     parse: (text) => (text === '' ? [] : text.split(',').map((item) => item.trim())),
@@ -63,7 +63,7 @@ export function listFlag(help: string, defaultValue: readonly string[] = []): Fl
 
 const betweenUses = '\0';
 
-/** A flag with one item for each use, because items may contain commas. */
+/** Returns a flag with one item for each use, because items may contain commas. */
 export function repeatedFlag(help: string): Flag<readonly string[]> {
   return { parse: (text) => text.split(betweenUses), default: [], help, shown: '', separator: betweenUses };
 }
@@ -137,7 +137,7 @@ export const refusedFlag: Flag<undefined> = {
   isOptional: true,
 };
 
-/** A Go duration such as 1h30m, in milliseconds. Refuses negative values. */
+/** Returns a flag with a Go duration such as 1h30m, in milliseconds. It refuses negative values. */
 export function durationFlag(help: string, defaultMs: number): Flag<number> {
   const any = anyDurationFlag(help, defaultMs);
   const parse = (text: string): number => {
@@ -170,7 +170,7 @@ function formatDuration(ms: number): string {
   return text === '' ? '0s' : text;
 }
 
-/** A flag that accepts only its default: kube-apiserver has other values, which are not built here. */
+/** Returns a flag that accepts only its default: kube-apiserver has other values, which are not built here. */
 export function onlyDefault<T>(flag: Flag<T>): Flag<T> {
   const parse = (text: string): T => {
     const value = flag.parse(text);

@@ -1,4 +1,4 @@
-// --runtime-config: which built-in APIs are served. Read by serve-flags.ts; apiserver's api-enablement.ts interprets it.
+// --runtime-config: which built-in APIs are served. Read by serve-flags.ts; kubernetes/src/builtin/api-enablement.ts interprets it.
 import { ApiEnablement, type RuntimeConfig } from '@kapstan/kubernetes';
 import type { Flag } from './flag-set.ts';
 

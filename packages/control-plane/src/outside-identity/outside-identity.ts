@@ -90,7 +90,7 @@ export class OutsideIdentity {
     });
   }
 
-  /** In the text format of Prometheus. */
+  /** Returns the metrics in Prometheus' text format. */
   metrics(): string {
     const families = [...this.#cacheMetrics.families(), ...(this.#file?.metrics.families() ?? [])];
     return `${formatMetrics(families)}${this.#jwt.metrics()}`;
@@ -161,7 +161,7 @@ function configurationOf(oidc: OidcOptions): AuthenticationConfiguration {
   };
 }
 
-/** Names of several issuers do not meet by default, but for addresses of mail. */
+/** By default the names of users of different issuers cannot be equal, except for e-mail addresses. */
 function usernamePrefix({ usernamePrefix: given = '', issuerUrl }: OidcOptions, claim: string): string {
   if (given === '-') return '';
   return given === '' && claim !== 'email' ? `${issuerUrl}#` : given;

@@ -7,7 +7,7 @@ import type { Causes, NextWake, WakeCauses } from './wake-causes.ts';
 
 const maxKeys = 10_000;
 const maxRuns = 5;
-/** Writes of a failed run that is not the last one. */
+/** Maximum number of writes that are kept of a failed run that is not the last one. */
 const maxKeptWrites = 4;
 
 interface Writes {
@@ -27,7 +27,7 @@ export interface Run {
 }
 
 export interface KeyHistory {
-  /** The last one last. */
+  /** Runs in the order of their starts. */
   readonly runs: Run[];
   /** Failures in a row, and when the first of them ended. */
   failures: number;

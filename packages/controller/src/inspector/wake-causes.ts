@@ -43,7 +43,7 @@ export class WakeCauses {
   /** Waiting keys, and keys that a worker has taken. */
   readonly #pending = new Map<string, Wake>();
   readonly #taken = new Map<string, Wake>();
-  /** The request of the last run, until the key comes back. */
+  /** How the key of the last run will come back, until it does. */
   readonly #next = new Map<string, NextWake>();
 
   constructor(clock: Clock) {

@@ -32,7 +32,7 @@ export class LeadershipLostError extends Error {
 type Work = (term: AbortSignal) => Promise<void>;
 type LimitedCall = Required<Omit<CallOptions, 'trace'>>;
 
-/** One time as leader. */
+/** One period of leadership. */
 interface Term {
   readonly abort: AbortController;
   /** The time when the last successful renewal was sent. */
@@ -105,8 +105,8 @@ export class LeaderElector {
   }
 
   /**
-   * For health checks: returns an error when this process believed that it was the leader for longer than its lease and
-   * the given time without renewing it.
+   * Returns an error, for health checks, when this process believed that it was the leader for longer than its lease
+   * and the given time without renewing it.
    */
   check(tolerableMs = 0): Error | undefined {
     const { leaseDurationMs, name } = this.#options;
@@ -202,7 +202,7 @@ export class LeaderElector {
     const { logger, name } = this.#options;
     const text = error instanceof Error ? error.message : String(error);
     const level = text === this.#toldFailure ? 'debug' : 'warn';
-    logger[level]('Failed to acquire or renew the lease', { lease: name, error });
+    logger[level]('failed to acquire or renew the lease', { lease: name, error });
     this.#toldFailure = text;
   }
 
@@ -216,7 +216,8 @@ export class LeaderElector {
       this.#see(await this.#call((options) => this.#update(claimed(observed, this.#claim()), options)));
       return true;
     } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) this.#options.logger.debug('Renewing anew', { error });
+      if (!isConflict(error) && !isNotFound(error))
+        this.#options.logger.debug('the quick renewal of the lease failed; reading the lease first', { error });
       return false;
     }
   }
@@ -292,7 +293,7 @@ export class LeaderElector {
     this.#hasWritten = false;
     const error = new LeadershipLostError(`leader election lost: ${why}`);
     this.#lost.abort(error);
-    this.#options.logger.error('Lost the leadership', { lease: this.#options.name, why });
+    this.#options.logger.error('lost the leadership', { lease: this.#options.name, why });
     term.abort.abort(error);
     this.#tell('onChange', () => this.#options.onChange(false));
   }
@@ -309,7 +310,7 @@ export class LeaderElector {
         return;
       } catch (error) {
         if (isConflict(error)) continue;
-        return logger.warn('Failed to release the lease', { lease: name, error });
+        return logger.warn('failed to release the lease', { lease: name, error });
       }
     }
   }

@@ -23,9 +23,8 @@ export interface ManagerOptions {
   /** Applies the definitions of kinds made with `defineResource` and waits until they are served. Default false. */
   readonly installCrds?: boolean;
   /**
-   * Settings for serving the controllers' webhooks (`defaults`, `validates`, `converts`) over HTTPS. false = other
-   * programs serve them. Default: an API server in this process calls the functions. Required for webhooks with any
-   * other API server.
+   * Settings for serving the controllers' webhooks (`defaults`, `validates`, `converts`) over HTTPS; false = other
+   * programs serve them. Default: an API server in this process calls the functions; any other requires this option.
    */
   readonly webhooks?: WebhookOptions | false;
   /** Namespaces to watch. Default and empty: all. */

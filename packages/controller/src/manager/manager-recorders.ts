@@ -18,7 +18,10 @@ export class ManagerRecorders {
     this.#others.push(recorder);
   }
 
-  /** Writes the waiting events: up to this time of the monotonic clock while that makes progress, else within a short time. */
+  /**
+   * Writes the waiting events. It may take until this time of the monotonic clock as long as writes succeed, otherwise
+   * only a short time.
+   */
   async drain(untilMs: number): Promise<void> {
     const recorders = [this.#ofElection, ...this.#others];
     const waiting = (): number => recorders.reduce((sum, recorder) => sum + recorder.waiting, 0);

@@ -64,10 +64,10 @@ export class ManagerServers {
       const server = await startProbeServer(metrics, { ...this.#options.pages, inspector });
       this.#probes = server;
       // The address depends on whether this is a pod, and the port may be any free one.
-      logger.info('Serving metrics and probes', { host: server.host, port: server.port });
+      logger.info('serving metrics and probes', { host: server.host, port: server.port });
       if (inspector !== undefined) this.#inspectorUrl = `http://localhost:${server.port}/inspect/`;
     }
-    if (this.#inspectorUrl !== undefined) logger.info('Serving the inspector', { url: this.#inspectorUrl });
+    if (this.#inspectorUrl !== undefined) logger.info('serving the inspector', { url: this.#inspectorUrl });
   }
 
   /**

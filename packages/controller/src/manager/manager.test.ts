@@ -76,7 +76,7 @@ describe('a manager whose caches cannot be filled', () => {
     const ended = run(idle);
     await clock.advance(119_999);
     const text = 'ConfigMap (configmaps.v1): the server does not serve it: is its CustomResourceDefinition installed?';
-    expect(warnings).toEqual([`Failed to list or watch, trying again: ${text}`]);
+    expect(warnings).toEqual([`failed to list or watch, trying again: ${text}`]);
     await clock.advance(1);
     expect(await ended).toEqual(new Error(`timed out after 120000 ms waiting for caches to sync: ${text}`));
     expect([clock.pendingTimers, maps.openWatches, pods.openWatches]).toEqual([0, 0, 0]);
@@ -92,7 +92,7 @@ describe('a manager whose caches cannot be filled', () => {
     );
     await clock.advance(149_999);
     const text = `ConfigMap (configmaps.v1): ${forbiddenError.message}`;
-    expect(warnings).toEqual([`Failed to list or watch, trying again: ${text}`]);
+    expect(warnings).toEqual([`failed to list or watch, trying again: ${text}`]);
     await clock.advance(1);
     expect(await ended).toEqual(new Error(`timed out after 150000 ms waiting for caches to sync: ${text}`));
     expect(reconciled).toEqual([]);
@@ -129,7 +129,7 @@ describe('a manager whose caches cannot be filled', () => {
     );
     await settle();
     expect(warnings).toEqual([
-      'Failed to list or watch, trying again: Pod (pods.v1): the server does not serve it: its CustomResourceDefinition went after the start, a restart installs it again',
+      'failed to list or watch, trying again: Pod (pods.v1): the server does not serve it: its CustomResourceDefinition went after the start, a restart installs it again',
     ]);
     stop.abort();
     await ended;
@@ -238,7 +238,7 @@ it('a manager says where it serves metrics and probes', async () => {
   const manager = new Manager([idle], { client, clock, metrics, logger: { ...silentLogger, info } });
   const ended = manager.run(stop.signal);
   await manager.whenReady();
-  expect(told[0]).toEqual(['Serving metrics and probes', { host: '127.0.0.1', port: manager.probePort }]);
+  expect(told[0]).toEqual(['serving metrics and probes', { host: '127.0.0.1', port: manager.probePort }]);
   stop.abort();
   await ended;
 });

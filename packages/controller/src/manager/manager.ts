@@ -115,7 +115,7 @@ export class Manager {
     if (options.informers?.onWatchError === undefined)
       this.#cache.followProblems({
         textOf: this.#textOf,
-        tell: (problem) => logger.warn(`Failed to list or watch, trying again: ${problem}`),
+        tell: (problem) => logger.warn(`failed to list or watch, trying again: ${problem}`),
       });
     this.#ready = new Promise((resolve, reject) => {
       this.#becomeReady = resolve;

@@ -31,7 +31,7 @@ export interface ProbeServerPages {
 export interface ProbeServer {
   readonly host: string;
   readonly port: number;
-  /** Also ends connections. Idempotent. */
+  /** Stops listening and ends connections. Idempotent. */
   close(): Promise<void>;
 }
 

@@ -50,7 +50,7 @@ export function sharedTracing(
   if (tracing === undefined) return undefined;
   const telemetry = findOpenTelemetry(tracing, '@kapstan/controller');
   if (telemetry === undefined) {
-    logger.info('Tracing nothing: no tracer provider is registered');
+    logger.info('tracing nothing: no tracer provider is registered');
     return undefined;
   }
   const { tracesCalls = false } = client as { readonly tracesCalls?: boolean };

@@ -42,5 +42,5 @@ export class WrittenSpans {
 }
 
 const placeOf = ({ kind, namespace, name }: WrittenObject): string => `${kind} ${namespace}/${name}`;
-/** Names have no blanks. */
+/** Names contain no blanks, so the parts of a key cannot be confused. */
 const keyOf = (object: WrittenObject, version: string): string => `${placeOf(object)} ${version}`;

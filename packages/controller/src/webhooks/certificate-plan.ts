@@ -42,9 +42,8 @@ export const defaultTimes: CertificateTimes = {
 };
 
 /**
- * 'replace': new authority and certificate at once, because there are no usable ones. 'addAuthority': a new authority
- * is trusted but not used. 'issue': a new serving certificate of the newest authority. 'dropOld': only the newest
- * authority stays.
+ * 'replace': new authority and certificate at once, because none can be used. 'addAuthority': a new authority is
+ * trusted but not used. 'issue': a new serving certificate of the newest authority. 'dropOld': only that one stays.
  */
 export type CertificateAction = 'replace' | 'addAuthority' | 'issue' | 'dropOld' | 'nothing';
 
@@ -150,7 +149,7 @@ export function isSignedBy(chain: string, bundle: string): boolean {
   return signed === true;
 }
 
-/** Returns undefined for text that OpenSSL cannot read, for which it throws errors with codes. */
+/** Returns undefined for text that OpenSSL cannot read; OpenSSL's errors have a code. */
 function readable<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -95,7 +95,7 @@ it('follows again after an error, and says so', async () => {
   source.add(object(authority));
   keeper.start({ serving: issuer.serving, bundle: authority }, stop.signal);
   await settle();
-  expect(errors).toEqual(['Cannot follow the configuration of webhooks, trying again']);
+  expect(errors).toEqual(['cannot follow the configuration of webhooks, trying again']);
   expect(keeper.problem).toContain('is not known yet');
   await clock.advance(60_000);
   await settle();

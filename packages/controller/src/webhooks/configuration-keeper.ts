@@ -121,7 +121,7 @@ export class ConfigurationKeeper {
     const { clock, logger } = this.#ports;
     const { resource, name } = this.#kept;
     const onFailure = (error: unknown): void =>
-      logger.error('Cannot follow the configuration of webhooks, trying again', { kind: resource.kind, name, error });
+      logger.error('cannot follow the configuration of webhooks, trying again', { kind: resource.kind, name, error });
     return followAgain(() => this.#follow(signal), { clock, signal, onFailure });
   }
 
@@ -174,7 +174,7 @@ export class ConfigurationKeeper {
   #tell(text: string): void {
     const { resource, name } = this.#kept;
     if (text !== this.#failure)
-      this.#ports.logger.warn(`Failed to write ${resource.kind} ${name}, trying again: ${text}`);
+      this.#ports.logger.warn(`failed to write ${resource.kind} ${name}, trying again: ${text}`);
     this.#failure = text;
   }
 
@@ -207,7 +207,7 @@ export class ConfigurationKeeper {
       this.#hasApplied = isLeader;
     }
     const { resource, name } = this.#kept;
-    this.#ports.logger.info('Wrote the configuration of webhooks', { kind: resource.kind, name, write });
+    this.#ports.logger.info('wrote the configuration of webhooks', { kind: resource.kind, name, write });
   }
 
   #apply(signal: AbortSignal): Promise<KubernetesObject> {

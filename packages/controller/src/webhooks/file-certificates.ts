@@ -54,7 +54,7 @@ export class FileCertificates implements CertificateSource {
     // This call comes first, because it throws for files that cannot be used, which are then tried again.
     this.#events?.onChange(next);
     this.#last = text;
-    this.#logger.info('Read the changed certificate of webhooks', { file: this.#files.certFile });
+    this.#logger.info('read the changed certificate of webhooks', { file: this.#files.certFile });
   }
 
   wake(): void {
@@ -76,7 +76,7 @@ export class FileCertificates implements CertificateSource {
         told = '';
       } catch (error) {
         const text = error instanceof Error ? error.message : String(error);
-        if (text !== told) this.#logger.warn(`Cannot use the changed certificate of webhooks: ${text}`);
+        if (text !== told) this.#logger.warn(`cannot use the changed certificate of webhooks: ${text}`);
         told = text;
       }
     }

@@ -85,8 +85,8 @@ export class ManagerHooks {
   }
 
   /**
-   * While this process leads, writes the parts that only the leader writes, and removes those that are no longer
-   * declared.
+   * The runnable that, while this process leads, writes the parts that only the leader writes, and removes those that
+   * are no longer declared.
    */
   get leading(): Runnable | undefined {
     const { webhooks, ...ports } = this.#ports;

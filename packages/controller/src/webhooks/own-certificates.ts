@@ -100,7 +100,7 @@ export class OwnCertificates implements CertificateSource {
     const { store, clock, logger } = this.#options;
     const signal = this.#signal;
     const onFailure = (error: unknown): void =>
-      logger.warn('Cannot follow the certificates of webhooks, trying again', { error });
+      logger.warn('cannot follow the certificates of webhooks, trying again', { error });
     return followAgain(() => store.follow(() => this.#wake.now(), signal), { clock, signal, onFailure });
   }
 
@@ -129,7 +129,7 @@ export class OwnCertificates implements CertificateSource {
   async #step(action: CertificateAction, stored: StoredCertificates, nowMs: number): Promise<void> {
     const next = await this.#next(action, stored.state, nowMs);
     if (!(await this.#options.store.write(next, stored.version, this.#signal))) return;
-    this.#options.logger.info('Renewed the certificates of webhooks', { step: action });
+    this.#options.logger.info('renewed the certificates of webhooks', { step: action });
   }
 
   async #next(
@@ -167,7 +167,7 @@ export class OwnCertificates implements CertificateSource {
   #tell(error: unknown, before: string): string {
     const text = error instanceof Error ? error.message : String(error);
     if (text !== before)
-      this.#options.logger.warn(`Failed to keep the certificates of webhooks, trying again: ${text}`);
+      this.#options.logger.warn(`failed to keep the certificates of webhooks, trying again: ${text}`);
     return text;
   }
 }

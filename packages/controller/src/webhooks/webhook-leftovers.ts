@@ -71,7 +71,7 @@ class Leftovers {
         // The object was removed by someone else; a program without permission to read has not written it either.
         if (signal.aborted || isNotFound(error) || isForbidden(error)) return;
         const text = error instanceof Error ? error.message : String(error);
-        if (text !== told) logger.warn(`Failed to take away earlier webhooks, trying again: ${text}`);
+        if (text !== told) logger.warn(`failed to remove earlier webhooks, trying again: ${text}`);
         told = text;
         await delay(clock, backoff.next(), signal).catch(() => undefined);
       }
@@ -84,7 +84,7 @@ class Leftovers {
     if (appliedFields({ ...object, metadata }, name) === undefined) return;
     const { uid = '', resourceVersion = '' } = metadata;
     await client.delete(resource, { name }, { preconditions: { uid, resourceVersion }, signal: this.#signal });
-    logger.info('Deleted a configuration of webhooks that has none any more', { kind: resource.kind, name });
+    logger.info('deleted a configuration whose webhooks are gone', { kind: resource.kind, name });
   }
 
   async resetConversion(definition: string): Promise<void> {
@@ -102,7 +102,7 @@ class Leftovers {
       { op: 'replace', path: '/spec/conversion', value: { strategy: 'None' } },
     ];
     await client.patch(CustomResourceDefinition, target, { type: 'json', body }, { fieldManager: name, signal });
-    logger.info('Reset the conversion of a definition that has none any more', { name: definition });
+    logger.info('reset the conversion of a definition whose webhook is gone', { name: definition });
   }
 }
 

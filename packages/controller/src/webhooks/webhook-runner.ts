@@ -74,7 +74,7 @@ export class WebhookRunner {
       // After the start, the stop signal no longer ends the server at once: calls are answered until the drain.
       stop.removeEventListener('abort', onStop);
     }
-    logger.info('Serving webhooks', { port: this.#port });
+    logger.info('serving webhooks', { port: this.#port });
     this.#address = addressOf(options, this.#port);
     this.#startKeepers();
   }

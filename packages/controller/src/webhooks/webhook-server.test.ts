@@ -169,7 +169,7 @@ it('answers 500 for a function that fails, says so in the log, and goes on', asy
     throw new Error('a bug');
   };
   expect(await ask(validate, reviewOf('x'))).toMatchObject({ code: 500, body: expect.stringContaining('a bug') });
-  expect(warned).toEqual(['A webhook failed Error: a bug']);
+  expect(warned).toEqual(['a webhook failed Error: a bug']);
   onValidate = async () => undefined;
   expect((await ask(validate, reviewOf('x'))).code).toBe(200);
   const metrics = await registry.metrics();

@@ -142,7 +142,7 @@ export class WebhookServer {
       if (url !== undefined && route !== undefined) await this.#call(route, { request, response, url });
       else send(response, refused(url === undefined ? badTarget : noSuchWebhook));
     } catch (error) {
-      this.#options.logger.error('Cannot answer a call of a webhook', { error });
+      this.#options.logger.error('cannot answer the call of a webhook', { error });
       response.destroy();
     }
   }
@@ -183,7 +183,7 @@ export class WebhookServer {
     } catch (error) {
       const status = statusOf(error);
       if (status.code >= 500 && !exchange.response.destroyed)
-        this.#options.logger.warn('A webhook failed', { webhook: route.path, error });
+        this.#options.logger.warn('a webhook failed', { webhook: route.path, error });
       return { code: status.code, text: stringifyJson(status), retryAfterSeconds: status.details?.retryAfterSeconds };
     } finally {
       // The parsed body lives as long as the call, and so does its share.

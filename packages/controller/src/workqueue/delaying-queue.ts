@@ -40,8 +40,8 @@ export class DelayingQueue<K> extends WorkQueue<K> {
 
   /**
    * Adds a key after a delay; at once if it is 0 or less. A key that waits already keeps the earlier time and the
-   * higher priority. Ignored after shutdown. Throws TypeError for a delay that is not a number, and the errors of
-   * {@link WorkQueue.add}.
+   * higher priority. Ignored after shutdown. Throws TypeError for a delay that is no number, and as {@link
+   * WorkQueue.add}.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {
     requireKey(key);

@@ -64,8 +64,8 @@ export class ArrivalOrder<K> implements QueueOrder<K> {
 }
 
 /**
- * Higher priorities first, and waiting keys gain priority at a constant rate. All gain it equally fast, so their order
- * never changes while they wait, and one number per key, known when it is added, decides.
+ * Orders keys by priority. Waiting keys gain priority at the same constant rate, so their order never changes while
+ * they wait, and one number per key, known when it is added, decides.
  */
 export class PriorityOrder<K> implements QueueOrder<K> {
   readonly #heap = new RankHeap<K>();

@@ -49,9 +49,8 @@ function targetOf(directory: string, path: string): string {
 }
 
 /**
- * Returns the paths of files below the directory that were made from the same source but are no longer made, for example for a removed
- * version. They are recognised by their first line, which names generator and source. Folders named node_modules, and hidden ones, are
- * skipped.
+ * Returns the paths of files below the directory, except in hidden folders and node_modules, that were made from the
+ * same source but are no longer made. Their first line, which names generator and source, shows this.
  */
 export async function abandonedFiles(files: readonly GeneratedFile[], directory: string): Promise<readonly string[]> {
   const heads = new Set(files.map(({ text }) => firstLine(text)));

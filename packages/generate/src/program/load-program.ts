@@ -63,7 +63,7 @@ function collect(value: unknown, found: Found, path: readonly string[]): void {
       collect(item, found, [...path, name]);
 }
 
-/** Objects of classes are parts of a program that this knows nothing about, such as clients. */
+/** True for a plain object or a list. Instances of classes, such as clients, hold nothing that is looked for here. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;

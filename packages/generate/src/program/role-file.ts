@@ -43,7 +43,7 @@ export function roleFile(program: Program, options: RoleFileOptions): GeneratedF
   return { path: 'rbac.yaml', text: yamlText(head, roleObjects(program, options)) };
 }
 
-/** The roles, and their bindings if there is a service account. */
+/** Returns the roles, and their bindings if there is a service account. */
 export function roleObjects(program: Program, { name, namespace }: RoleFileOptions): readonly CommentedObject[] {
   const serviceAccount = namespace === undefined ? undefined : { name, namespace };
   return roleRules(programRights(program, namespace)).flatMap((role): readonly CommentedObject[] => [

@@ -13,7 +13,7 @@ export function identifier(text: string): string {
   return /^\d/.test(name) || taken.has(name) || name === '' ? `_${name}` : name;
 }
 
-/** "tls-config" → "TlsConfig". */
+/** Returns, for example, "TlsConfig" for "tls-config". */
 export function pascalCase(text: string): string {
   return text
     .split(/[^A-Za-z0-9]+/)

@@ -1,5 +1,5 @@
 // TypeWriter: turns structural schemas into TypeScript. Each object with named properties becomes an interface; its name is made of the
-// kind and the path to it. Used by types-file.ts.
+// kind and the path to it. Used by generate-types.ts.
 import { isJsonObject, type JsonObject, requiredObject } from '../source/json-object.ts';
 import { demandsOf, descriptionOf, docComment } from './doc-comment.ts';
 import { identifier, memberName, pascalCase, type UniqueNames } from './identifiers.ts';
@@ -10,7 +10,7 @@ const maxDepth = 200;
 interface Place {
   /** Name for an interface. */
   readonly name: string;
-  /** For errors. */
+  /** Path that errors show. */
   readonly path: string;
   readonly depth: number;
 }

@@ -1,5 +1,6 @@
-// CertificateApproval, CertificateSigning, ClusterTrustBundleAttest require, besides the permission to write, that to
-// act for the signer named in the object. Source: plugin/pkg/admission/certificates, pkg/certauthorization.
+// CertificateApproval, CertificateSigning and ClusterTrustBundleAttest require the permission to act for the signer
+// named in the object, besides the permission to write the object. Source: plugin/pkg/admission/certificates,
+// pkg/certauthorization.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';

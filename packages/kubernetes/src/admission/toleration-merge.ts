@@ -24,7 +24,7 @@ export function* mergeTolerations(first: readonly Given[], second: readonly Give
   return merged;
 }
 
-/** A toleration that is dropped here still covers the ones before it. */
+/** Drops tolerations that a later one covers; one that is dropped still covers those before it. */
 function* notCoveredLater(all: Given[]): SlicedWork<Given[]> {
   const later = new Covers();
   const left: Given[] = [];

@@ -5,7 +5,7 @@ import { type Authenticator, bearerAuthenticator, type TokenResult } from '@kaps
 import { TokenReview } from '@kapstan/kinds/authentication.k8s.io/v1';
 import { DelegatedAnswers } from './delegated-answers.ts';
 
-/** Options of authentication and authorization that another API server does. */
+/** Options of an API server that leaves authentication and authorization to another one. */
 export interface DelegationOptions {
   /** A client of the main server whose user may create token reviews and access reviews (role system:auth-delegator). */
   readonly client: ResourceClient;

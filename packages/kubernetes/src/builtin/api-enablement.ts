@@ -10,7 +10,7 @@ import { discoveryFacts } from '@kapstan/kinds/facts';
  */
 export type RuntimeConfig = ReadonlyMap<string, string>;
 
-/** Missing in the facts, because no present Kubernetes has it. Served for old clients that roll deployments back. */
+/** Missing from the facts, because no current Kubernetes has it. Served for old clients that roll deployments back. */
 const historic = 'extensions/v1beta1/deployments';
 
 /**

@@ -1,5 +1,5 @@
 // The common part of the proxies of pods, services and nodes, which take all methods and the rest of the URL.
-// registry/core/{pods,services,nodes} determine their destinations.
+// The folders pods, services and nodes determine their destinations.
 import type { KubernetesObject } from '@kapstan/api';
 import type { Connecter, ObjectSubresource } from '@kapstan/apiserver/internal';
 

@@ -15,7 +15,7 @@ export interface FlowSchemaStatusPorts {
   readonly client: ResourceClient;
   readonly objects: FlowControlObjects;
   readonly clock: Clock;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 

@@ -16,11 +16,11 @@ export interface QuotaEvaluator {
   readonly isCount?: boolean;
   /** Returns true for a request that may change the usage. */
   handles(request: MeasuredRequest): boolean;
-  /** Returns true for names of resources of which its objects use some. */
+  /** Returns true for the name of a resource that its objects use. */
   measures(name: string): boolean;
   /** Returns whether an object is in a scope. Absent = quotas with scopes measure none of its objects. */
   matchesScope?(term: ScopeTerm, object: MeasuredObject): boolean;
-  /** Returns the required amounts among these names that the object leaves out: "must specify …". Absent = none. */
+  /** Returns an error that names the required amounts that the object does not set ("must specify …"). Absent = none is required. */
   missingAmounts?(names: readonly string[], object: MeasuredObject): SlicedWork<string | undefined>;
   usage(object: MeasuredObject): SlicedWork<Amounts>;
   /** Returns true for a change after which less may be used. Absent = only a deletion gives something back. */

@@ -1,6 +1,6 @@
-// RbacPolicy holds all known roles and bindings, and the permissions that they grant to a user. Plain synchronous
-// state, filled from a cache for every request (rbac-authorizer.ts) and from the store when permissions are granted
-// (escalation-guard.ts). Source: pkg/registry/rbac/validation/rule.go.
+// RbacPolicy holds all known roles and bindings, and the permissions that they grant to a user. It is plain synchronous state:
+// caches fill the one that decides on requests (apiserver/src/authz/rbac-authorizer.ts), the store fills the one that checks
+// granted permissions (escalation-guard.ts). Source: pkg/registry/rbac/validation/rule.go.
 
 import { type DeepReadonly, type KubernetesObject, objectKey } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';

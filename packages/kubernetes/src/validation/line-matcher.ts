@@ -1,5 +1,5 @@
-// Finds the lines that two texts share, for json-diff.ts. Source: go-difflib SequenceMatcher, whose choice among equal
-// matches the diffs in Kubernetes' errors show.
+// Finds the lines that two texts share, for json-diff.ts. Source: go-difflib SequenceMatcher; the diffs in Kubernetes'
+// errors show which of several equal matches it chooses.
 
 /** `size` equal lines from `a` in the first text and `b` in the second one. */
 export interface MatchingBlock {
@@ -15,7 +15,7 @@ interface Range {
   readonly bHigh: number;
 }
 
-/** From this length on, lines that stand in the second text often do not begin a match. */
+/** From this length on, lines that occur often in the second text do not begin a match. */
 const manyLines = 200;
 
 /** Returns the matching blocks in order. */

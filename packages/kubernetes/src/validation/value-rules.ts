@@ -34,7 +34,7 @@ export function portErrors(port: number | string): string[] {
 const ipExample = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 const leadingZero = /(^|\.)0\d+/;
 
-/** Strict: refuses leading zeros and IPv4 in IPv6. Source: IsValidIP. */
+/** Returns the faults of an IP address. Strict: refuses leading zeros and IPv4 in IPv6. Source: IsValidIP. */
 export function ipErrors(text: string): string[] {
   if (isIP(text) !== 0 && !text.includes('%')) {
     return /^::ffff:\d+\./i.test(text) ? ['must not be an IPv4-mapped IPv6 address'] : [];
@@ -187,7 +187,10 @@ export function searchPathErrors(text: string): string[] {
 
 const pathPattern = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`;
 
-/** "example.com/name". The part before the slash must be a DNS subdomain. Source: IsDomainPrefixedPath. */
+/**
+ * Returns the faults of a text like "example.com/name", whose part before the slash must be a DNS subdomain. Source:
+ * IsDomainPrefixedPath.
+ */
 export function domainPathErrors(text: string): string[] {
   const cut = text.indexOf('/');
   const host = text.slice(0, Math.max(cut, 0));

@@ -23,8 +23,7 @@ export interface StorageFixture {
   readonly isCached: boolean;
   /**
    * False = the engine cannot be asked for progress, like etcd before 3.4.31. A cache then passes consistent reads to
-   * the storage below, so it need not be up to date itself afterwards, and refuses streamed lists. Default true. Only
-   * tests of caches use it.
+   * the storage, may lag behind them, and refuses streamed lists. Default true. Only tests of caches use it.
    */
   readonly supportsProgressRequests?: boolean;
   /** Closes everything and removes its data. */

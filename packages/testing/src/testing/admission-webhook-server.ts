@@ -53,7 +53,7 @@ export class AdmissionWebhookServer {
     return new AdmissionWebhookServer(server, cert);
   }
 
-  /** A webhook of this server; the path in its requests is its name. */
+  /** Returns a webhook of this server; the path in its requests is its name. */
   webhook(changes: Partial<MutatingWebhook> & { readonly name: string }): MutatingWebhook {
     const url = `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${changes.name}`;
     return {

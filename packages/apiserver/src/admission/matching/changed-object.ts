@@ -111,7 +111,10 @@ function requireVersion(said: GroupVersionKind, expected: GroupVersionKind): voi
   throw new StatusError({ code: 500, reason: '', message });
 }
 
-/** kube-apiserver converts such an object; here its fields would be read as fields of the request's version. */
+/**
+ * Returns the error for an object of another version. kube-apiserver converts such an object; here its fields would be
+ * read as fields of the request's version.
+ */
 function otherVersion(said: GroupVersionKind, expected: GroupVersionKind): StatusError {
   const versions = `from ${formatApiVersion(expected)} to ${formatApiVersion(said)}`;
   return internalError(new Error(`an admission webhook changed the version of the object ${versions}`));

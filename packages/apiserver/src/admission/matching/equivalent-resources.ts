@@ -1,5 +1,5 @@
-// EquivalentResources: the other versions and groups in which the same objects are served, and the way of an object
-// there and back. Used by request-matching.ts. Source: runtime.EquivalentResourceMapper, admission.VersionedAttributes.
+// EquivalentResources: the other versions and groups that serve the same objects, and how an object is converted to one
+// of them and back. Used by request-matching.ts. Source: runtime.EquivalentResourceMapper, admission.VersionedAttributes.
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import {

@@ -40,7 +40,7 @@ export class MatchConditions {
     this.#expressions = expressions;
   }
 
-  /** Returns whether all conditions hold. One that is false counts even if others fail. */
+  /** Returns whether all conditions hold. A false one decides, even if others fail. */
   async match(invocation: Invocation, { authorizer, clock, signal }: MatchPorts): Promise<MatchResult> {
     this.#compiled ??= runInTurns(this.#compile());
     const compiled = await this.#compiled;
@@ -58,7 +58,7 @@ export class MatchConditions {
   }
 }
 
-/** Returns whether all conditions hold. One that is false counts even if others fail. */
+/** Returns whether all conditions hold. A false one decides, even if others fail. */
 export async function matchConditions(
   conditions: readonly Compiled[],
   { run, variables }: { readonly run: ExpressionRun; readonly variables: EvaluatedVariables },

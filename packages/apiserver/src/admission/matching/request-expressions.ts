@@ -29,7 +29,7 @@ export interface ExpressionScope {
 /** The reason why a text is not a valid expression at its place, in kube-apiserver's words. */
 export class CompileFault {
   readonly detail: string;
-  /** True = the text is an expression, of which no program can be made. */
+  /** True = the text is a valid expression, but no program can be made of it. */
   readonly isInternal: boolean;
 
   constructor(detail: string, isInternal: boolean) {

@@ -14,7 +14,7 @@ export interface RequestVariablesParts {
   readonly namespaceObject?: unknown;
 }
 
-/** Returns the variable `authorizer` for the user of the request, which may be shared: it remembers decisions. */
+/** Returns the variable `authorizer` for the user of the request. It may be shared, since it remembers decisions. */
 export function requestAuthorizer({ attributes }: Invocation, authorizer: Authorizer): CelAuthorizer {
   return new CelAuthorizer(celAuthorizerOf(authorizer, attributes.context.user));
 }

@@ -77,7 +77,7 @@ export class PatchOperation extends CelObject {
 }
 
 const texts: ReadonlySet<string> = new Set(['op', 'from', 'path']);
-/** The checker's messages name this type of unknown members, as Kubernetes' do. */
+/** Type that the checker's messages show for unknown members, as Kubernetes' do. */
 const noType = new CelType('opaque', '');
 const dyn = typeOf('dyn');
 const string = typeOf('string');

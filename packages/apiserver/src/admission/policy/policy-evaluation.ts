@@ -55,7 +55,7 @@ const noMessages: Messages = { results: [] };
 
 /**
  * Evaluates the expressions of all messages, even of validations that hold, because their cost may cause a refusal.
- * They are skipped where nobody would see it.
+ * They are skipped if all validations hold and the cost cannot reach its limit.
  */
 async function messagesOf(
   policy: ValidatingPolicy,

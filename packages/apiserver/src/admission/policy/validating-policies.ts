@@ -80,7 +80,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
   }
 }
 
-/** `kind`: the name of the policies in texts. */
+/** `kind`: the policies' kind, as messages name it. */
 type RunPorts = PolicyPorts & { readonly kind: string };
 
 /** One policy for one request, with all its bindings and parameters. */

@@ -48,7 +48,7 @@ export function noteFailedOpen({ context, webhook, round, index }: NotedCall, ty
   context.annotate?.(`failed-open.${type}.webhook.admission.k8s.io/round_${round}_index_${index}`, webhook.name);
 }
 
-/** Go writes operations from maps. */
+/** Sorts the members, because Go writes operations from maps. */
 function sortedMembers(operation: unknown): unknown {
   return Object.fromEntries(Object.entries(operation as object).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -23,7 +23,7 @@ export type ExpressionSubject = 'claims' | 'user';
 /** The reason why a text is not a valid expression at its place, in kube-apiserver's words. */
 export interface ExpressionFault {
   readonly fault: string;
-  /** True = the text is an expression, of which no program can be made. */
+  /** True = the text is a valid expression, but no program can be made of it. */
   readonly isInternal: boolean;
 }
 

@@ -73,7 +73,7 @@ export class DistributedClaims {
     });
   }
 
-  /** Begins to ask a new issuer for its keys; the token that names it first is refused. */
+  /** Starts to fetch the keys of a new issuer, so the first token that names it is refused. */
   #verifierOf(issuer: string): IssuerVerifier {
     const known = this.#verifiers.get(issuer);
     const verifier = known ?? this.#newVerifier(issuer);

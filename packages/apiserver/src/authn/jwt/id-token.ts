@@ -146,7 +146,7 @@ export function quoted(texts: readonly string[]): string {
 /** Go's zero time, which a token without an expiry has. */
 const zeroTime = -62_135_596_800;
 
-/** A time as Go prints it. */
+/** Returns a time as Go prints it. */
 function goTime(ms: number): string {
   const isShown = Math.abs(ms) <= 8.64e15;
   return isShown ? `${formatTime(ms).replace('T', ' ').replace('Z', '')} +0000 UTC` : `${ms / 1000}`;

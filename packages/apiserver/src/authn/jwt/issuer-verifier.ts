@@ -32,7 +32,7 @@ export class IssuerVerifier {
   readonly #stop = new AbortController();
   readonly #onReady: (() => void)[] = [];
 
-  /** Begins to ask the issuer at {@link start}. */
+  /** Asks the issuer for nothing before {@link start}. */
   constructor(options: VerifierOptions) {
     this.#options = options;
     this.#failure = new Error(`oidc: authenticator for issuer ${goQuote(options.issuer)} is not initialized`);

@@ -66,7 +66,7 @@ export class JwtAuthenticators implements TokenAuthenticator {
     this.#metrics = new JwtMetrics(options.clock, options.serverId ?? '');
   }
 
-  /** In the text format of Prometheus. */
+  /** Returns the metrics in Prometheus' text format. */
   metrics(): string {
     return formatMetrics(this.#metrics.families());
   }

@@ -96,7 +96,7 @@ function notVerified(): TokenError {
   return new TokenError('failed to verify signature: failed to verify id token signature');
 }
 
-/** Returns the keys of a set. Keys of other types are left out, because an issuer may have them for others. */
+/** Returns the usable keys of a set. Keys of other types are skipped: an issuer may publish them for other clients. */
 function keysOf(answer: Parameters<typeof jsonOf>[0]): readonly PublicKey[] {
   let document: unknown;
   try {

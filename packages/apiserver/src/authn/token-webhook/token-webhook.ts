@@ -18,11 +18,11 @@ export interface TokenWebhookOptions {
   readonly pool: WebhookPool;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** A number from 0 to 1. Default random. */
+  /** Uniform in [0, 1), for pauses. Default Math.random. */
   readonly random?: () => number;
 }
 
-/** Time of a question with all its attempts; also of one attempt. */
+/** Time limit of a question with all its attempts, and of each attempt. */
 const timeoutMs = 30_000;
 const maxAnswerBytes = 1024 * 1024;
 

@@ -124,7 +124,8 @@ async function ask(request: ProxiedRequest, address: ServiceAddress, ports: Prox
   });
   const send = (sent: ClientRequest): void => {
     if (!sent.hasHeader('content-length')) sent.setHeader('Transfer-Encoding', 'chunked');
-    // An error of either side ends the other. The answer may have come first, and then reports the error.
+    // An error on either side ends the other. If the answer has begun by then, it reports the error, so nothing is done
+    // here.
     pipeline(exchange.body, sent, () => undefined);
   };
   const span = exchange.span?.startPart(`HTTP ${exchange.method}`, spanAttributes(exchange, address), 'client');
@@ -154,7 +155,7 @@ function spanAttributes(exchange: Exchange, { host, port }: ServiceAddress): Spa
   return { 'http.request.method': method, 'url.path': path, 'server.address': host, 'server.port': port };
 }
 
-/** Sends the present span in place of the client's. */
+/** Replaces the client's traceparent header with one that names this span. */
 function traced(headers: HeaderList, span: Span): HeaderList {
   return [...headers.filter(([name]) => name.toLowerCase() !== 'traceparent'), ['Traceparent', span.traceParent]];
 }
@@ -194,7 +195,7 @@ function isDiscovery(info: RequestInfo): boolean {
   return info.type === 'path' && trimSlashes(info.path).split('/').length === 3;
 }
 
-/** Ends the request to the other server when it takes too long, with its answer. */
+/** Ends the request to the other server, and its answer, when it takes too long. */
 function limited(exchange: Exchange, client: AbortSignal, clock: Clock): AbortSignal {
   const stop = new AbortController();
   const cancel = clock.setBackgroundTimer(() => stop.abort(new Error('context deadline exceeded')), discoveryTimeoutMs);

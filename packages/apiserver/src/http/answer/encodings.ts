@@ -26,7 +26,7 @@ export function whenJsonIsMade(stored: StoredObject): Promise<void> | undefined 
   return isSmall || stored.knownJson !== undefined ? undefined : makeJson(stored);
 }
 
-/** An object that was released stays so. */
+/** Restores a released object for the encoding and releases it again. */
 async function makeJson(stored: StoredObject): Promise<void> {
   const wasReleased = await stored.restore();
   if (!fitsOneSlice(stored.object)) {
@@ -77,7 +77,9 @@ export function partialMetadata(object: { readonly metadata?: unknown }, version
   return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
 }
 
-/** Returns the JSON before the metadata of a PartialObjectMetadata; a brace ends it. */
+/**
+ * Returns the JSON of a PartialObjectMetadata up to the metadata; the caller appends the metadata and a closing brace.
+ */
 export function metadataHead(version: MetadataVersion): string {
   return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`;
 }

@@ -179,7 +179,7 @@ function jsonParts(shape: ListShape, form: OutputForm): ListParts {
   };
 }
 
-/** Gives the audit log the whole list at once; for a list that is too large, only a note of that. */
+/** Passes the whole list to the audit log at once; for one that is too large, only a note of that. */
 function recordList(audit: AuditTrail, shape: ListShape, list: StoredList<UnstructuredObject>): void {
   const head = `${stringifyJson(shape.fields).slice(0, -1)},"${shape.itemsField}":`;
   if (list.items.length === 0) return audit.respondJson(Buffer.from(`${head}${shape.empty}}`));

@@ -24,7 +24,7 @@ interface BodySink {
 export interface BodyAnswer {
   readonly status: number;
   readonly clock: Clock;
-  /** Named in the span of the encoding. Absent = there is none: nothing is encoded. */
+  /** Media type that the span of the encoding names. Absent = nothing is encoded, so there is no span. */
   readonly mediaType?: string;
 }
 

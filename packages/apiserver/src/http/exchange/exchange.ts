@@ -314,8 +314,8 @@ export class Exchange {
   }
 
   /**
-   * Calls `end` when the answer is in the audit log, if that was requested. A client that was told it is too late need
-   * not wait.
+   * Calls `end` once the audit log has the answer, if it must wait for that. A client that was told that its time is
+   * over need not wait.
    */
   #whenRecorded(end: () => void): void {
     this.audit?.complete();

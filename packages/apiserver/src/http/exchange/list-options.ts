@@ -22,7 +22,7 @@ export function parseListOptions(
   query: URLSearchParams,
   request: { readonly isWatch: boolean; readonly name?: string },
 ): ParsedListOptions {
-  // The old path of a watch does not say so in the query, so Kubernetes reads its options as those of a list.
+  // Watches by the old path (/watch/…) have no `watch` in the query, so Kubernetes reads their options as those of a list.
   const isWatch = request.isWatch && decodeBoolean(query.get('watch')) === true;
   const raw = applyDefaults(readOptions(query), isWatch);
   requireValidListOptions(raw, isWatch ? 'watch' : 'list');

@@ -11,9 +11,8 @@ export function tooLarge(limitBytes: number): Error {
 }
 
 /**
- * Resolves at the end of the body. It listens to events, because an async iterator per request costs several times as
- * much. The signal ends the wait too, because a peer that sends a byte a minute must not hold a place among the
- * requests.
+ * Resolves at the end of the body. Events are cheaper than an async iterator per request. The signal ends the wait too,
+ * because a peer that sends a byte a minute must not hold a place among the requests.
  */
 export function readAll(request: NodeRequest, limitBytes: number, signal: CallSignal): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];

@@ -146,7 +146,6 @@ export function trimSlashes(path: string): string {
   return path.slice(start, end);
 }
 
-/** Its pages are answered at once, unlike others below /debug/. */
 /** The live stream of the inspector lasts as long as somebody watches it. */
 const inspectorStream = '/inspect/v1/live';
 const flowControlPath = '/debug/api_priority_and_fairness/';

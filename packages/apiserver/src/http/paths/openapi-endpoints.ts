@@ -61,7 +61,7 @@ export async function serveOpenApi(exchange: Exchange, documents: OpenApiDocumen
   return true;
 }
 
-/** Gives the same answer for every Accept header. The aggregator sets no content type, so Go guesses this one. */
+/** Sends the same answer for every Accept header, with the type that Go guesses, because the aggregator sets none. */
 function serveIndex(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<void> {
   const bytes = Buffer.from(stringifyJson(documents.index()));
   return sendBytes(exchange, { contentType: 'text/plain; charset=utf-8', bytes, clock });
@@ -88,7 +88,7 @@ async function serveDocument(exchange: Exchange, documents: OpenApiDocuments, cl
   await sendBytes(exchange, { contentType, bytes: document.bytes, clock });
 }
 
-/** Names the document, and reports whether the client has it. Source: net/http checkIfNoneMatch. */
+/** Sets the ETag and returns whether the client already has the document. Source: net/http checkIfNoneMatch. */
 function isKnown(exchange: Exchange, hash: string): boolean {
   const etag = `"${hash}"`;
   exchange.setHeader('ETag', etag);

@@ -150,9 +150,7 @@ function pageHandler(page: StructuredPage): PathHandler {
   return (exchange) => serveStructuredPage(exchange, page);
 }
 
-/**
- * Serves a group or version. `path` has no more than these two. Paths below a served group are refused with a Status.
- */
+/** Serves a group or version; `path` names no more than these. Paths below a served group are refused with a Status. */
 async function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): Promise<void> {
   const [group = '', version, ...more] = path;
   const entry = index.groups.get(group);

@@ -62,7 +62,7 @@ export class RequestAccess {
     });
   }
 
-  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are invalid. */
+  /** Reads new certificate authorities; the returned function puts them to use. Throws when they are invalid. */
   authorities(next: CertificateAuthorities): () => void {
     return this.#certificates.authorities(next);
   }
@@ -105,7 +105,7 @@ export class RequestAccess {
     }
   }
 
-  /** Returns false after answering a check that failed. Throws 403. */
+  /** Returns false when the check failed and the error has been sent. Throws 403. */
   async authorize(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<boolean> {
     const { logger, clock } = this.#ports;
     const attributes = askedOf(info, user);

@@ -36,7 +36,7 @@ export interface LoggedRequest {
   readonly steps: readonly { readonly step: string; readonly durationMs: number | undefined }[];
 }
 
-/** Writes a line for each request, as `--v=3` of kube-apiserver does. */
+/** Keeps the requests under way and the last slow ones. */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   /** Requests in the order of their arrival. */
@@ -49,12 +49,12 @@ export class RequestLog {
     diagnosticsChannel.subscribe(storeChannelName, this.#onSpan);
   }
 
-  /** The longest first. */
+  /** Running requests, the longest-running first. */
   get underWay(): ReadonlyMap<string, { readonly request: LoggedRequest }> {
     return this.#underWay;
   }
 
-  /** The last slow requests, the last one first, and how many there were. */
+  /** The last slow requests, newest first, and how many there were in all. */
   get slow(): { readonly total: number; readonly items: readonly LoggedRequest[] } {
     return { total: this.#slowInAll, items: [...this.#slow].reverse() };
   }
@@ -139,7 +139,7 @@ class LoggedSteps implements RequestSteps {
     this.#steps.push(this.#current);
   }
 
-  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are invalid. */
+  /** Records a finished step that was timed elsewhere. */
   add(step: string, durationMs: number): void {
     if (this.#steps.length < maxSteps) this.#steps.push({ step, durationMs });
   }

@@ -20,7 +20,7 @@ export interface TracedExchange {
 /** Steps on the way of a request to its handler. */
 export type FilterName = 'audit' | 'constrainedimpersonation' | 'priorityandfairness' | 'authorization';
 
-/** Parts of filters of requests that are traced, the outermost first. */
+/** Spans of the filters of traced requests, the outermost first. */
 const filters = new WeakMap<Exchange, Span[]>();
 
 /** For members of these groups the header traceparent decides what is traced. */
@@ -85,12 +85,15 @@ export async function traceResource(
 export interface WatchSpans {
   /** Records that the initial events of a streamed list are written. */
   initialEventsSent(): void;
-  /** Begins the stream's part: what was asked of the store is over. */
+  /** Begins the span of the stream, after the store has answered. */
   open(mediaType: string): void;
   end(): void;
 }
 
-/** Starts the spans of a watch, which become the place of its calls. Undefined = the request is not traced. */
+/**
+ * Starts the spans of a watch; later calls of the exchange get their spans within them. Undefined = the request is not
+ * traced.
+ */
 export function traceWatch(exchange: Exchange, info: ResourceRequest, isList: boolean): WatchSpans | undefined {
   const { span } = exchange;
   if (span === undefined) return undefined;
@@ -168,7 +171,7 @@ function answerAttributes({ status, bodyBytes = 0, answerBytes }: Exchange): Spa
   });
 }
 
-/** Leaves out attributes that are not known. */
+/** Returns only the attributes that are known. */
 function known(attributes: Readonly<Record<string, SpanValue | undefined>>): SpanAttributes {
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),

@@ -64,7 +64,7 @@ function newYamlThread(): Worker {
   return limitedWorker(threadFile, maxHeap);
 }
 
-/** Gives the value away once, because its receiver may change it. */
+/** Gives away the value that was read once. Later calls read it again, because the receiver may change it. */
 function once(body: YamlBody, again: YamlReading): YamlReading {
   let ready: YamlBody | undefined = body;
   return () => {

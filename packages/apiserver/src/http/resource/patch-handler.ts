@@ -41,7 +41,7 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   });
 }
 
-/** Records the patch, unless it cannot be parsed, for which the next step refuses it. */
+/** Records the patch. One that cannot be parsed is skipped, because the next step refuses it. */
 function* recordPatch(audit: AuditTrail, body: Uint8Array, readYaml: YamlReading | undefined): SlicedWork<void> {
   let value: unknown;
   try {

@@ -67,7 +67,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const watch = served.store.watch(contextOf(call), asked, response);
   const limit = limitTime(call, response, timeoutMs);
   try {
-    // A time that was over from the start leaves room for a refusal only.
+    // If the time is over from the start, the store gets one turn in which it can refuse the watch.
     if (timeoutMs < 0) await nextTurn();
     refuseEarly(response);
     const isOver = timeoutMs < 0 && response.earlyError === undefined;
@@ -103,7 +103,9 @@ interface TimeLimit {
   lift(): void;
 }
 
-/** Ends the watch when its time is over, counted from its request, or its client has gone; also before it has begun. */
+/**
+ * Ends the watch when its time, counted from the request, is over, or its client has gone; also before it has begun.
+ */
 function limitTime({ ports, exchange }: ResourceCall, response: WatchResponse, timeoutMs: number): TimeLimit {
   let reach: () => void = () => undefined;
   const reached = new Promise<void>((resolve) => {

@@ -92,7 +92,7 @@ const defaults = {
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
 /** Time for a client to send its headers, so that slow clients do not hold connections for longer. */
 const headersTimeoutMs = 32_000;
-/** Time after which a close says what it waits for, in milliseconds. */
+/** Time after which a close logs what it waits for, in milliseconds. */
 const slowCloseMs = 5_000;
 /** Maximum number of requests that one line of the log names. */
 const maxNamed = 10;
@@ -135,7 +135,7 @@ function secureContextOf({ cert, key, clientCa }: TlsOptions): SecureContextOpti
   return { cert: cert as string, key: key as string, ca, minVersion: 'TLSv1.2' };
 }
 
-/** Node cuts long lists of headers, so such a request may have a body. */
+/** Node cuts long lists of headers, so a request whose list was cut may have a body. */
 function hasBody({ headers, rawHeaders }: IncomingMessage): boolean {
   if (rawHeaders.length > 2 * maxHeaders) return true;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -156,8 +156,9 @@ function createNodeServer(
   };
   // Accepts one more than the limit, so that a request over it can be noticed.
   const maxHeadersCount = maxHeaders + 1;
-  // Newer versions of Node ask this before they release the connection; older ones always release it, see attach. Where the answer is no, Node
-  // serves the request but loses those that were sent ahead behind it; where it is yes, Node 26 loses the body.
+  // Newer versions of Node ask this before they release the connection; older ones always release it, see attach. If
+  // the answer is no, Node serves the request but loses requests that were sent ahead after it; if it is yes, Node 26
+  // loses the body.
   const shouldUpgradeCallback = (request: IncomingMessage): boolean =>
     options.upgrades?.(request) === true || !hasBody(request);
   const asked = { maxHeadersCount, shouldUpgradeCallback };
@@ -232,7 +233,7 @@ class Connections {
       const offer = { request, socket, head };
       this.#unanswered.whenAnswered(socket, () => {
         if (this.#options.upgrades?.(request) === true) return this.#serveDetached(offer, offer);
-        // Its head may be cut, so nothing behind it could be told from its body.
+        // The head may have been cut, so requests after it could not be told from its body.
         if (refusalOf(request) !== undefined) return this.#serveDetached(offer);
         // The request is parsed again without its offer, and the connection continues.
         socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));

@@ -46,8 +46,8 @@ import { GracefulShutdown } from './graceful-shutdown.ts';
 const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
 /**
- * Time in one turn, in milliseconds, for beginning requests and for reading and admitting their bodies. Otherwise a thousand requests that
- * arrive at once, or sixty with long bodies, would share one.
+ * Time per turn, in milliseconds, for beginning requests and for reading and admitting their bodies. Without it, a
+ * thousand requests that arrive at once, or sixty with long bodies, would fill one turn.
  */
 const requestsMs = 20;
 
@@ -121,7 +121,7 @@ export class RequestChain {
     return this.#ports.watches;
   }
 
-  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are invalid. */
+  /** Reads new certificate authorities; the returned function puts them to use. Throws when they are invalid. */
   authorities(next: CertificateAuthorities): () => void {
     return this.#access.authorities(next);
   }

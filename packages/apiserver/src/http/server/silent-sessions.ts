@@ -73,7 +73,7 @@ export class SilentSessions {
       heard.askedMs = undefined;
     } else if (heard.askedMs === undefined) {
       heard.askedMs = nowMs;
-      // Its answer shows in the bytes received.
+      // The answer to the ping shows in the bytes received.
       session.ping(() => undefined);
     } else if (nowMs - heard.askedMs >= this.#pace.answerMs) {
       this.#logger.debug('HTTP/2 session ended because its peer is silent', { silentMs: nowMs - heard.askedMs });

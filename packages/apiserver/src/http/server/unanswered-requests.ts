@@ -35,7 +35,7 @@ export class UnansweredRequests {
     last.once('close', () => {
       socket.off('error', nothing).off('drain', onDrain);
       if (socket.destroyed || socket.writableEnded) return void socket.on('error', nothing);
-      // node:http takes the connection to be idle after the last answer; it is not.
+      // node:http takes the connection to be idle after the last answer, so its timeout is taken away.
       socket.setTimeout(0);
       then();
     });

@@ -69,7 +69,7 @@ function withoutHops(pairs: HeaderList): HeaderList {
 }
 
 /**
- * A token among the protocols of a WebSocket was meant for this server. Source:
+ * Removes a token from the protocols of a WebSocket, because it was meant for this server. Source:
  * authentication/request/websocket/protocol.go.
  */
 function withoutToken([name, value]: readonly [string, string]): HeaderList {

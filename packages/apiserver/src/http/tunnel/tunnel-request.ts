@@ -8,7 +8,7 @@ import type { TunnelTransport } from './tunnel-transport.ts';
 
 export interface PeerRequest {
   readonly method: string;
-  /** The query with "?", if there is one. Absent = the destination's own path and query. */
+  /** Path, with "?" and the query if there is one. Absent = the destination's own path and query. */
   readonly target?: string;
   readonly headers: HeaderList;
   /** Sends the body and ends it. Default: no body. */

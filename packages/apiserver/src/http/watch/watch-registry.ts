@@ -132,9 +132,8 @@ export class WatchRegistry {
   }
 
   /**
-   * Ends every watch after its queued events, including watches that begin later because their request was under way.
-   * With a grace period they end one after another, so that clients do not all reconnect at once. Resolves when all
-   * have been told to end.
+   * Ends every watch after its queued events, including watches that begin later because their request was under way. A
+   * grace period spreads the ends, and so the reconnects. Resolves when all have been told to end.
    */
   async endAll({ graceMs, clock }: { readonly graceMs: number; readonly clock: Clock }): Promise<void> {
     this.#isClosing = true;

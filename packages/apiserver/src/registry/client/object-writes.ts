@@ -150,7 +150,7 @@ export async function updateAt(target: WriteTarget, object: UnstructuredObject):
   return updateStored(target, { transform: () => copyFor(context, object), ...preconditions });
 }
 
-/** Sets defaults in place; of a large object in several turns. */
+/** Sets defaults in place, for a large object in several turns. */
 function applyDefaults({ served, context }: WriteTarget, object: UnstructuredObject): void | Promise<void> {
   const { definition } = served;
   // A small custom resource may get thousands of defaults.

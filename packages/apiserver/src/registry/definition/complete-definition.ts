@@ -1,5 +1,5 @@
-// Checks, when a store is made, that its definition has everything the store needs. A definition from outside
-// (apiextensions, a test, an embedding program) so fails there and not at the first request. Source:
+// Checks, when a store is made, that its definition has everything the store needs, so that one from outside
+// (apiextensions, a test, an embedding program) fails there and not at the first request. Source:
 // registry.Store.CompleteWithOptions. Called by generic-store.ts.
 
 import type { KubernetesObject } from '@kapstan/api';

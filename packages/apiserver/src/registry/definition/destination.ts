@@ -1,5 +1,5 @@
 // Destination: where and how a request is passed on, for example to a node's kubelet, a pod or an endpoint of a
-// service. Found by the subresources of registry/core; http/tunnel/tunnel-transport.ts connects to it.
+// service. Subresources of kinds find it (kubernetes/src/core); http/tunnel/tunnel-transport.ts connects to it.
 
 export interface Destination {
   readonly scheme: 'http' | 'https';
@@ -86,7 +86,7 @@ export function parsePort(text: string): number | undefined {
   return port > 0 && port <= 65_535 ? port : undefined;
 }
 
-/** Replaces half of a surrogate pair, which has no bytes in UTF-8. */
+/** Replaces lone surrogates, which have no bytes in UTF-8. */
 function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }

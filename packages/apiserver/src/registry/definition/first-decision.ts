@@ -6,9 +6,9 @@ export type MaybePromise<T> = T | Promise<T>;
 
 export interface InTurn<A, R, D> {
   readonly ask: (asked: A) => MaybePromise<R>;
-  /** Returns the decision; undefined = the next one is asked. */
+  /** Returns the decision; undefined = the next party is asked. */
   readonly decide: (answer: R) => D | undefined;
-  /** Returns the decision when none of them has made one. */
+  /** Returns the decision when no party has made one. */
   readonly otherwise: () => D;
 }
 

@@ -242,15 +242,14 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   /** Fills in fields that are computed on read and not stored, in place. Absent = nothing. */
   decorate?(object: T): void;
   /**
-   * Converts between the stored version and this one. Absent = both have the same shape and only apiVersion is changed.
-   * `fromStored` gets a fresh copy, which it may change and return. If it returns the same object with the same
-   * apiVersion, nothing was changed.
+   * Converts between the stored version and this one. Absent = both have the same shape, and only apiVersion changes.
+   * `fromStored` gets a copy that it may change; the same object with the same apiVersion means "unchanged".
    */
   readonly convert?:
     | {
         fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
         toStored(object: UnstructuredObject): UnstructuredObject;
-        /** Do the same in slices. Absent = in one turn. */
+        /** The same conversions in slices. Absent = they take one turn. */
         fromStoredInSlices?(object: DeepReadonly<UnstructuredObject>): SlicedWork<UnstructuredObject>;
         toStoredInSlices?(object: UnstructuredObject): SlicedWork<UnstructuredObject>;
       }

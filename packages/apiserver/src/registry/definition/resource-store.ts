@@ -66,7 +66,7 @@ export interface UpdateRequest<T extends KubernetesObject> {
   readonly forceAllowCreate?: boolean;
   /** True = admission sees the request in another form (Scale, Binding), and is not called for this one. Default false. */
   readonly isAdmitted?: boolean;
-  /** Called instead of validating admission where `isAdmitted`. Absent = nothing is left to validate. */
+  /** Called instead of validating admission if `isAdmitted`. Absent = nothing is left to validate. */
   validateAdmitted?(next: DeepReadonly<T>, old: DeepReadonly<T>): Promise<void> | undefined;
   /** Checked against the stored object. A PUT passes the uid of its body, a patch passes none. */
   readonly preconditions?: Preconditions;

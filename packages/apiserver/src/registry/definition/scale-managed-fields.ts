@@ -1,6 +1,6 @@
 // Converts managedFields between a scaled object and its Scale. A Scale has no owners of its own; its owners are the
-// owners of the object's replicas. Used by scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery
-// util/managedfields/scalehandler.go.
+// owners of the object's replicas. Used by kubernetes/src/autoscaling/scale.ts and
+// apiextensions/src/resource/custom-resource-scale.ts. Source: apimachinery util/managedfields/scalehandler.go.
 import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import { isJsonObject, type ManagedFieldsEntry, parseApiVersion } from '@kapstan/api/internal';
 import { scaleApiVersion } from '../../schema/meta-types.ts';

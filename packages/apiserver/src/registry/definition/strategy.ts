@@ -7,9 +7,9 @@ import type { SlicedWork } from '@kapstan/api/internal';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * Selects the metadata rules that a kind checks again in an update: the rules for changes, all rules of a create
- * ('whole'), both, or none. With none, creates do not check them again either. An error that the generic code has
- * reported then appears twice in `causes`.
+ * Metadata rules that a kind checks again in an update: the rules for changes, all rules of a create ('whole'), both,
+ * or none; with none, creates do not check them again either. Errors that the generic code reports too appear twice in
+ * `causes`.
  */
 export type MetadataOnUpdate = 'change' | 'whole' | 'both' | 'none';
 

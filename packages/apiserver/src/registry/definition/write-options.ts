@@ -40,7 +40,7 @@ export function requireValidWriteOptions(
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors);
 }
 
-/** Values that an error shows. */
+/** Maximum number of values that an error shows. */
 const maxShownValues = 100;
 
 /** Returns errors unless each value is "All". Also used for the options of a delete. */

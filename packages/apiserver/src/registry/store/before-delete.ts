@@ -29,7 +29,10 @@ export interface BeforeDeleteCall<T extends KubernetesObject> {
   readonly nowMs: number;
 }
 
-/** Decides, and changes the object in place when it is deleted gracefully. Throws 409 when a precondition fails. */
+/**
+ * Decides how the object is deleted, and changes it in place if that happens gracefully. Throws 409 when a precondition
+ * fails.
+ */
 export function beforeDelete<T extends KubernetesObject>(object: T, call: BeforeDeleteCall<T>): GraceDecision {
   const meta = metaOf(object);
   requirePreconditions(meta, call);

@@ -17,9 +17,8 @@ export interface FieldsCall {
 }
 
 /**
- * All methods write `metadata.managedFields` of the first argument in place, change nothing else and never refuse. They
- * return a promise only for large objects, which take several turns of the event loop; nothing else may change the
- * object meanwhile.
+ * All methods change only `metadata.managedFields` of the first argument, in place, and never refuse. For large objects
+ * they return a promise and take several turns, in which nothing else may change the object.
  */
 export interface ManagedFieldsTracker {
   onCreate(object: KubernetesObject, call: FieldsCall): void | Promise<void>;

@@ -184,7 +184,10 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly operation: AdmissionOperation;
   readonly subresource: string;
   readonly name: string;
-  /** Name in the request, if it differs: a generated name does not count as a namespace for admission. */
+  /**
+   * Name in the request; absent = the object's. A create without a name in its path has "", so that admission does not
+   * take the generated name for a namespace.
+   */
   readonly requestName?: string | undefined;
   readonly object?: T;
   readonly oldObject?: DeepReadonly<T> | undefined;

@@ -131,7 +131,7 @@ class MailAddressReader {
     return undefined;
   }
 
-  /** Reads the words of a name. A fault ends the name, and is one only if no word is before it. */
+  /** Reads the words of a name. A fault ends the name; it counts only if no word came before it. */
   #phrase(): boolean {
     let hasWords = false;
     let isDecoding = false;
@@ -162,7 +162,7 @@ class MailAddressReader {
     return true;
   }
 
-  /** Reads a comment after an address, which is its name. */
+  /** Reads the comment after an address. It counts as the address's name. */
   #nameComment(): boolean {
     const comment = this.#comment();
     if (comment === undefined) return false;

@@ -133,7 +133,7 @@ function daysOfMonth(year: number, month: number): number {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
-/** What follows a second T is not read. Source: strfmt.IsDateTime. */
+/** Text after a second T is not read. Source: strfmt.IsDateTime. */
 function isDateTime(text: string): boolean {
   const [date = '', time = ''] = text.split(/[Tt]/, 2);
   if (!isDate(date)) return false;

@@ -1,5 +1,5 @@
-// LevelVersion: how strict a pod security policy is, and by the rules of which release of Kubernetes. Read from labels of
-// namespaces by namespace-policy.ts. Source: pod-security-admission/api/helpers.go.
+// LevelVersion: the strictness of a pod security policy, and the release of Kubernetes whose rules it follows. Read
+// from labels of namespaces by namespace-policy.ts. Source: pod-security-admission/api/helpers.go.
 
 const levels = ['privileged', 'baseline', 'restricted'] as const;
 

@@ -209,7 +209,7 @@ export class PodSecurity implements AdmissionPlugin {
       const text = texts.get(key) ?? formatViolations(yield* violationsInSlices(pod, policy[mode]));
       texts.set(key, text);
       const decision = text === '' ? 'allow' : 'deny';
-      // Source: EvaluatePod, which counts what is allowed for the mode that refuses only.
+      // Source: EvaluatePod, which counts allowed pods only for the mode that refuses.
       if (text !== '' || mode === 'enforce')
         this.#metrics.countEvaluation(attributes, { mode, policy: policy[mode], decision });
       return text;

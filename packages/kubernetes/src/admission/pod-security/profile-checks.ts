@@ -86,7 +86,7 @@ function isSeccompAnnotationAllowed(value: string): boolean {
   return value === 'runtime/default' || value === 'docker/default' || value.startsWith('localhost/');
 }
 
-/** The rule of versions before seccomp had fields. */
+/** Checks by the rule of versions before seccomp had fields. */
 function seccompAnnotationFault(pod: CheckedPod): Violation | undefined {
   const keys = [podSeccompKey, ...containersOf(pod).map(({ name }) => containerSeccompPrefix + name)];
   const bad = keys.flatMap((key) => {

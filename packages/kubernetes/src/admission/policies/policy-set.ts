@@ -144,7 +144,7 @@ function byPolicy(bindings: ReadonlyMap<string, PolicyBinding>): ReadonlyMap<str
   return groups;
 }
 
-/** Returns what the work waits for before it goes on; undefined when it goes on in this turn. */
+/** Returns the promise for which the work waits before it goes on; undefined when it goes on in this turn. */
 function restAfter(answer: Promise<void> | undefined, slice: TurnSlice): Promise<void> | undefined {
   return answer ?? (slice.endsHere() ? slice.nextTurn() : undefined);
 }

@@ -54,7 +54,10 @@ export function templateWarnings(
   return template === undefined || isSame ? [] : podWarnings(template, path);
 }
 
-/** Warns about a name that becomes part of host names. `where`: what is made from the name. */
+/**
+ * Warns about a name that becomes part of host names. `where`: the names that are made from it, as the warning calls
+ * them.
+ */
 export function hostNameWarnings({ metadata }: DeepReadonly<KubernetesObject>, where: string): string[] {
   const messages = dnsLabelErrors(metadata?.name ?? '');
   if (messages.length === 0) return [];

@@ -89,16 +89,13 @@ const gatedCondition: NonNullable<PodStatus['conditions']>[number] = {
   message: 'Scheduling is blocked due to non-empty scheduling gates',
 };
 
-/**
- * A pod that has no node or has ended needs no grace; a negative time counts as one second. Source:
- * CheckGracefulDelete.
- */
 /** A negative time is the shortest one. Source: Convert_v1_Pod_To_core_Pod. */
 function limitGracePeriod({ spec }: Pod): void {
   if (spec?.terminationGracePeriodSeconds !== undefined && spec.terminationGracePeriodSeconds < 0)
     spec.terminationGracePeriodSeconds = 1;
 }
 
+/** A pod that has no node or has ended needs no grace; a negative time counts as one second. Source: CheckGracefulDelete. */
 function gracePeriodSeconds(pod: DeepReadonly<Pod>, asked: number | undefined): number {
   const isOver = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
   if (!pod.spec?.nodeName || isOver) return 0;

@@ -44,8 +44,8 @@ export class ClusterAddresses {
   }
 
   /**
-   * Returns the refusal of {@link take} without checking who has the address. A dry run takes nothing, and may be
-   * wrong.
+   * Returns the error that {@link take} would give, without looking for the address's owner. Used for dry runs; the
+   * answer may be wrong.
    */
   async refusalOf(address: string): Promise<string | undefined> {
     const networks = await readyNetworks(this.#server);

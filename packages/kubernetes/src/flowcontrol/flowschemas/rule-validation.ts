@@ -51,7 +51,7 @@ function validateVerbs(at: Field, given: readonly string[]): void {
   if (!given.every((verb) => verbs.includes(verb))) at.notSupported(given, verbs);
 }
 
-/** "*" stands alone. */
+/** Refuses "*" among other values. */
 function validateAlone(at: Field, given: readonly string[], others: string): void {
   if (given.length > 1 && given.includes('*')) at.invalid(given, `if '*' is present, must not specify other ${others}`);
 }

@@ -36,7 +36,7 @@ export function validateDeviceClaim(at: Field, claim: DeepReadonly<DeviceClaim>)
   });
 }
 
-/** "request" and "request/alternative". */
+/** Returns names such as "request" and "request/alternative". */
 export function requestNames(claim: DeepReadonly<DeviceClaim>): ReadonlySet<string> {
   return new Set(
     (claim.requests ?? []).flatMap(({ name, firstAvailable }) => [

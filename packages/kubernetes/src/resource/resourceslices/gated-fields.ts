@@ -1,5 +1,5 @@
 // Removes fields of devices whose feature gates are off in Kubernetes 1.36, unless the slice had them before. Used by
-// strategy.ts. Source: pkg/registry/resource/resourceslice dropDisabledFields.
+// resource-slices.ts. Source: pkg/registry/resource/resourceslice dropDisabledFields.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Device, ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
 

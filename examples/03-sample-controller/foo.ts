@@ -1,4 +1,4 @@
-// Foo, the custom resource of Kubernetes' sample controller: its token, its type and its definition from one schema.
+// Foo, the custom resource of Kubernetes' sample controller: the resource, its type and its definition from one schema.
 import { defineResource, type ObjectOf } from '@kapstan/api';
 
 export const Foo = defineResource({

@@ -1,4 +1,4 @@
-// Tests the types of @kapstan/api: tokens, objects, schemas, selectors, errors, conditions.
+// Tests the types of @kapstan/api: resources, objects, schemas, selectors, errors, conditions.
 import {
   type AnyCondition,
   apiVersionOf,

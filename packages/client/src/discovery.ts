@@ -214,7 +214,7 @@ function isMomentary(error: Error): boolean {
 }
 
 /**
- * Returns the token of a discovered resource.
+ * Returns a discovered resource as the value that a client takes.
  *
  * @example
  * ```ts

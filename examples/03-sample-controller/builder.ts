@@ -1,11 +1,11 @@
 // The sample controller on the third layer: the kinds to watch, and the objects that one Foo needs. The builder does
 // the rest.
 import { silentLogger, systemClock } from '@kapstan/api';
-import { controller, run } from '@kapstan/controller';
+import { controller, isControlledBy, run } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Foo } from './foo.ts';
 import type { RunOptions } from './run-options.ts';
-import { deploymentSpec, isControlledBy } from './sync-foo.ts';
+import { deploymentSpec } from './sync-foo.ts';
 
 const sample = controller(Foo, { name: 'sample-controller' })
   .owns(Deployment)

@@ -1,7 +1,7 @@
 // The sample controller on the second layer, part for part as with client-go: informers from a factory, handlers that only
 // queue keys, workers that read from listers.
 import { type DeepReadonly, type KubernetesObject, metaNamespaceKey, silentLogger, systemClock } from '@kapstan/api';
-import { EventRecorder, installDefinitions, ReconcileLoop } from '@kapstan/controller';
+import { EventRecorder, installDefinitions, ownersOf, ReconcileLoop } from '@kapstan/controller';
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { isDeletedFinalStateUnknown, SharedInformerFactory } from '@kapstan/informers';
 import { Deployment } from '@kapstan/kinds/apps/v1';
@@ -22,11 +22,12 @@ export async function runClientGo({
   const queue = new RateLimitingQueue<string>({ name: 'Foos', clock });
   const recorder = new EventRecorder({ client, component: 'sample-controller', clock, logger });
 
+  const fooOf = ownersOf(Foo, { isController: true });
   const enqueueOwner = (object: DeepReadonly<KubernetesObject> | undefined): void => {
-    const owner = object?.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-    if (owner?.kind !== Foo.kind || !owner.apiVersion.startsWith(`${Foo.group}/`)) return;
-    const foo = foos.lister.namespace(object?.metadata?.namespace ?? '').find(owner.name);
-    if (foo !== undefined) queue.add(metaNamespaceKey(foo));
+    for (const { namespace = '', name } of object === undefined ? [] : fooOf(object)) {
+      const foo = foos.lister.namespace(namespace).find(name);
+      if (foo !== undefined) queue.add(metaNamespaceKey(foo));
+    }
   };
   foos.addEventHandler({
     onAdd: (foo) => queue.add(metaNamespaceKey(foo)),

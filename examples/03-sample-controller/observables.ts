@@ -1,7 +1,7 @@
 // The sample controller on the first layer: informers as observables, one pipeline. A change of a Deployment becomes a change
 // of its Foo; conflateByKey works on one Foo at a time and only on its newest state; errors are retried with backoff.
 import { type DeepReadonly, delay, objectKey, silentLogger, systemClock } from '@kapstan/api';
-import { EventRecorder, installDefinitions } from '@kapstan/controller';
+import { EventRecorder, installDefinitions, ownersOf } from '@kapstan/controller';
 import { ExponentialFailureRateLimiter } from '@kapstan/controller/workqueue';
 import { conflateByKey, type ObjectChange, SharedInformer, waitForCacheSync } from '@kapstan/informers';
 import { Deployment } from '@kapstan/kinds/apps/v1';
@@ -24,14 +24,16 @@ export async function runObservables({
   deployments.start();
   await waitForCacheSync([foos, deployments], { signal });
 
+  const fooOf = ownersOf(Foo, { isController: true });
   /** Returns the Foo that controls a Deployment, as if it had changed. */
   const changeOfOwner = ({
     object,
   }: {
     readonly object: DeepReadonly<Deployment> | undefined;
   }): ObjectChange<Foo> | undefined => {
-    const owner = object?.metadata?.ownerReferences?.find((ref) => ref.controller === true && ref.kind === Foo.kind);
-    const key = objectKey(object?.metadata?.namespace ?? '', owner?.name ?? '');
+    const [owner] = object === undefined ? [] : fooOf(object);
+    if (owner === undefined) return undefined;
+    const key = objectKey(owner.namespace ?? '', owner.name);
     const foo = foos.indexer.getByKey(key);
     return foo === undefined ? undefined : { type: 'updated', key, object: foo, oldObject: foo };
   };

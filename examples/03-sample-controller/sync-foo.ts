@@ -1,6 +1,6 @@
 // Brings one Foo up to date, given the caches: creates its Deployment, sets the replicas, writes the status. Used by the two lower layers.
 import { type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
-import { controllerReference, type EventRecorder } from '@kapstan/controller';
+import { controllerReference, type EventRecorder, isControlledBy } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Foo } from './foo.ts';
 
@@ -31,13 +31,6 @@ export async function syncFoo(foo: DeepReadonly<Foo>, { client, recorder, find }
   if (status.availableReplicas !== foo.status?.availableReplicas)
     await client.update(Foo, { ...about, status }, { subresource: 'status', fieldManager });
   recorder.record(about, { type: 'Normal', reason: 'Synced', message: 'Foo synced successfully' });
-}
-
-export function isControlledBy(deployment: DeepReadonly<Deployment>, foo: DeepReadonly<Foo>): boolean {
-  return (
-    deployment.metadata?.ownerReferences?.some((ref) => ref.controller === true && ref.uid === foo.metadata?.uid) ===
-    true
-  );
 }
 
 /** Returns the spec that a Foo's Deployment should have; the owner is set elsewhere. */

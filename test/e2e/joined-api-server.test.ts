@@ -1,4 +1,4 @@
-// Tests examples/07-own-api-server as an aggregated API server: kubectl asks a running `kapstan serve`, which passes requests on.
+// Tests examples/10-joined-api-server as an aggregated API server: kubectl asks a running `kapstan serve`, which passes requests on.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -11,7 +11,9 @@ import { type ServeProcess, startServeProcess } from '../kapstan/serve-process.t
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-const program = fileURLToPath(new URL('../../examples/dist/07-own-api-server/own-api-server.js', import.meta.url));
+const program = fileURLToPath(
+  new URL('../../examples/dist/10-joined-api-server/joined-api-server.js', import.meta.url),
+);
 let folder: string;
 let main: ServeProcess;
 let child: ChildProcess;

@@ -25,8 +25,20 @@ describe('the numbered examples', () => {
     );
   });
 
+  it('show an API server of one’s own in 150 lines, over five packages that know no kind', () => {
+    const own = sources.filter((source) => source.startsWith('07-')).map((source) => text(`examples/${source}`));
+    expect(own.join('').trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+    const imported = own.flatMap((source) => [...source.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]);
+    const packages = imported.map(([, name = '']) => name).filter((name) => !/^(?:node:|\.\/)/.test(name));
+    const allowed = ['api', 'storage', 'storage-lmdb', 'cacher', 'apiserver'];
+    expect(packages.length).toBeGreaterThan(3);
+    expect(packages.filter((name) => !allowed.includes(/^@kapstan\/([^/]+)/.exec(name)?.[1] ?? ''))).toEqual([]);
+  });
+
   it.each(folders)('%s is run by a test, which compares its output if it has any', (folder) => {
-    const wholes = ['own-api-server', 'own-engine'].map((name) => text(`test/e2e/${name}.test.ts`));
+    const wholes = ['own-api-server', 'joined-api-server', 'own-engine'].map((name) =>
+      text(`test/e2e/${name}.test.ts`),
+    );
     if (wholes.some((test) => test.includes(`/${folder}/`))) return;
     const own = sources.filter((source) => source.startsWith(folder));
     const prints = own.some((source) => text(`examples/${source}`).includes('console.log('));

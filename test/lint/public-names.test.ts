@@ -1,5 +1,5 @@
-// The names of @kapstan/api that programs see: few enough to be read, and each of them on purpose.
-import { readdirSync, readFileSync } from 'node:fs';
+// The names of @kapstan/api that programs see: few enough to be read, and each of them on purpose. No name of any package has two doors.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
@@ -31,12 +31,7 @@ errors       StatusError Status StatusReason retryAfterSeconds isStatusError isN
 
 function exportsOf(file: string): readonly string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list = '']) =>
-    list
-      .split(',')
-      .map((name) => name.trim().replace(/^type /, ''))
-      .filter(Boolean),
-  );
+  return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list = '']) => namesIn(list));
 }
 
 /** Returns the files of a folder whose names match, without installed and built ones. */
@@ -55,9 +50,71 @@ it(`@kapstan/api has at most ${most} names, and these`, () => {
   expect(present.length).toBeLessThanOrEqual(most);
 });
 
-it('no name has two doors', () => {
-  const doors = ['index', 'errors', 'internal'].flatMap((door) => exportsOf(`packages/api/src/${door}.ts`));
-  expect(doors.filter((name, at) => doors.indexOf(name) !== at)).toEqual([]);
+/** A name that a file exports; `from`: the file or package that it comes from. */
+interface Door {
+  readonly package: string;
+  readonly file: string;
+  readonly name: string;
+  readonly from: string;
+}
+
+/** Returns the doors of all packages: `index`, `errors` and `internal`. Suites for tests are not among them. */
+const doors: readonly Door[] = readdirSync(join(root, 'packages')).flatMap((name) =>
+  ['index', 'errors', 'internal']
+    .map((door) => `packages/${name}/src/${door}.ts`)
+    .filter((file) => existsSync(join(root, file)))
+    .flatMap((file) => doorsIn(name, file)),
+);
+
+function doorsIn(name: string, file: string): readonly Door[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(/^export (?:type )?\{([^}]*)\} from '([^']+)'/gm)].flatMap(([, list = '', from = '']) =>
+    namesIn(list).map((each) => ({ package: name, file, name: each, from })),
+  );
+}
+
+function namesIn(list: string): readonly string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim().replace(/^type /, ''))
+    .filter(Boolean);
+}
+
+/** Programs that start a control plane give it functions of these types, and need no other package for that. */
+const ofControlPlanes = /^@kapstan\/(?:apiserver|apiextensions|controller\/certificates)$/;
+
+it('no name has two doors in its package', () => {
+  const twice = doors.filter((door) =>
+    doors.some((other) => other.package === door.package && other.name === door.name && other !== door),
+  );
+  expect(twice.map(({ file, name }) => `${file} ${name}`)).toEqual([]);
+});
+
+it('a name that a package takes from another has one public door', () => {
+  const passedOn = doors.filter(({ from }) => from.startsWith('@kapstan/'));
+  const isAllowed = (door: Door): boolean =>
+    door.from.endsWith('/internal')
+      ? passedOn.every((other) => other === door || other.name !== door.name || !other.from.endsWith('/internal'))
+      : door.package === 'control-plane' && ofControlPlanes.test(door.from);
+  expect(passedOn.filter((door) => !isAllowed(door)).map(({ file, name }) => `${file} ${name}`)).toEqual([]);
+});
+
+it('the packages import each name from where it is, not from a package that passes it on', () => {
+  const passedOn = new Set(
+    doors.filter(({ from }) => from.startsWith('@kapstan/')).map((door) => `@kapstan/${door.package} ${door.name}`),
+  );
+  // Test clusters are such programs.
+  const isProgram = (file: string, from: string): boolean =>
+    file.startsWith('packages/testing/') && from === '@kapstan/control-plane';
+  const detours = filesOf('packages', /(?<!\.test)\.ts$/).flatMap((file) => {
+    const imports = readFileSync(join(root, file), 'utf8').matchAll(/^import (?:type )?\{([^}]*)\} from '(@[^']+)'/gm);
+    return [...imports].flatMap(([, list = '', from = '']) =>
+      namesIn(list).flatMap((name) =>
+        passedOn.has(`${from} ${name.split(' ')[0]}`) && !isProgram(file, from) ? [`${file} ${name}`] : [],
+      ),
+    );
+  });
+  expect(detours).toEqual([]);
 });
 
 it('no program for readers uses what is internal', () => {

@@ -5,12 +5,20 @@ import type { Hop } from './walk-table.ts';
 
 type Named = ts.Declaration & { readonly name: ts.Node };
 
+/** A call in the body of a declaration. `isHandedOn`: it is in a function within that body. */
+interface Call {
+  readonly node: ts.CallExpression;
+  readonly isHandedOn: boolean;
+}
+
+/** Which calls of a function count: its own, those in functions that it hands on, or both. */
+type Where = 'own' | 'handed on' | 'any';
+
 export class WalkSources {
   readonly #root: string;
   readonly #program: ts.Program;
   readonly #checker: ts.TypeChecker;
-  /** Calls in the body of a declaration. */
-  readonly #callsIn = new Map<ts.Node, readonly ts.CallExpression[]>();
+  readonly #callsIn = new Map<ts.Node, readonly Call[]>();
 
   constructor(root: string, files: readonly string[]) {
     this.#root = root;
@@ -27,47 +35,49 @@ export class WalkSources {
   }
 
   /** Describes why the caller does not call the hop in the way that its row states. Undefined = it does. */
-  problemOf(caller: Hop, hop: Hop): string | undefined {
+  problemOf(caller: Hop, hop: Hop, where: Where = hop.isHandedOn ? 'handed on' : 'own'): string | undefined {
     const { through } = hop;
     const [from, to] = [this.find(caller), this.find(hop)];
     if (from === undefined || to === undefined) return `${from === undefined ? caller.name : hop.name} does not exist`;
     if (through.startsWith('wire:') || through === 'as there') return undefined;
     if (through.startsWith('awaits ')) return this.#problemOfTaking(caller, to, through.slice('awaits '.length));
     if (through === '')
-      return this.#callsOf(from).some((call) => this.#isCallOf(call, to)) ? undefined : 'there is no such call';
-    return this.#isThroughInterface(from, to, through) || this.#isThroughType(from, to, through)
+      return this.#callsOf(from, where).some((call) => this.#isCallOf(call, to)) ? undefined : 'there is no such call';
+    const calls = this.#callsOf(from, where);
+    return this.#isThroughInterface(calls, to, through) || this.#isThroughType(calls, to, through)
       ? undefined
       : `there is no such call through ${through}`;
   }
 
-  /** The aside may be a class's method that is called through an interface. */
-  problemOfAside(hop: Hop, aside: string): string | undefined {
-    const from = this.find(hop);
-    const found = this.#sources()
-      .map((source) => declarationIn(source, aside))
-      .filter((declaration) => declaration !== undefined);
-    if (from === undefined || found.length === 0) return `${aside} does not exist`;
-    const isCalled = this.#callsOf(from).some((call) =>
-      found.some((to) => this.#isCallOf(call, to) || this.#isImplemented(call, to)),
-    );
-    return isCalled ? undefined : 'there is no such call';
+  /** Describes why a function does not call the first of these, or one of these the next. They may be called through an interface. */
+  problemOfAside(hop: Hop, chain: readonly string[]): string | undefined {
+    let from: readonly ts.Declaration[] = [this.find(hop)].filter((declaration) => declaration !== undefined);
+    let caller = hop.name;
+    for (const aside of chain) {
+      const found = this.#sources()
+        .map((source) => declarationIn(source, aside))
+        .filter((declaration) => declaration !== undefined);
+      if (from.length === 0 || found.length === 0) return `${aside} does not exist`;
+      const calls = from.flatMap((declaration) => this.#callsOf(declaration, 'own'));
+      const isCalled = calls.some((call) =>
+        found.some((to) => this.#isCallOf(call, to) || this.#isImplemented(call, to)),
+      );
+      if (!isCalled) return `${caller} does not call ${aside}`;
+      [from, caller] = [found, aside];
+    }
+    return undefined;
   }
 
   #sources(): readonly ts.SourceFile[] {
     return this.#program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(this.#root, 'packages')));
   }
 
-  #callsOf(declaration: ts.Declaration): readonly ts.CallExpression[] {
-    const known = this.#callsIn.get(declaration);
-    if (known !== undefined) return known;
-    const calls: ts.CallExpression[] = [];
-    const visit = (node: ts.Node): void => {
-      if (ts.isCallExpression(node)) calls.push(node);
-      ts.forEachChild(node, visit);
-    };
-    ts.forEachChild(declaration, visit);
-    this.#callsIn.set(declaration, calls);
-    return calls;
+  #callsOf(declaration: ts.Declaration, where: Where): readonly ts.CallExpression[] {
+    const known = this.#callsIn.get(declaration) ?? callsIn(declaration);
+    this.#callsIn.set(declaration, known);
+    return known
+      .filter(({ isHandedOn }) => where === 'any' || isHandedOn === (where === 'handed on'))
+      .map(({ node }) => node);
   }
 
   #declarationsOf(node: ts.Node): readonly ts.Declaration[] {
@@ -87,11 +97,11 @@ export class WalkSources {
   }
 
   /** Returns whether the call is of a member of an interface of this name, which the hop's class implements. */
-  #isThroughInterface(from: ts.Declaration, to: ts.Declaration, name: string): boolean {
+  #isThroughInterface(calls: readonly ts.CallExpression[], to: ts.Declaration, name: string): boolean {
     return (
       ts.isClassLike(to.parent) &&
       this.#supertypesOf(to.parent).has(name) &&
-      this.#callsOf(from).some((call) => this.#isImplemented(call, to, name))
+      calls.some((call) => this.#isImplemented(call, to, name))
     );
   }
 
@@ -125,9 +135,9 @@ export class WalkSources {
   }
 
   /** Returns whether the call is of a value of this function type, and the hop is given where that type is expected. */
-  #isThroughType(from: ts.Declaration, to: ts.Declaration, name: string): boolean {
+  #isThroughType(calls: readonly ts.CallExpression[], to: ts.Declaration, name: string): boolean {
     const isOfType = (node: ts.Expression): boolean => this.#aliasOf(this.#checker.getTypeAtLocation(node)) === name;
-    if (!this.#callsOf(from).some(({ expression }) => isOfType(expression))) return false;
+    if (!calls.some(({ expression }) => isOfType(expression))) return false;
     const { type } = to as { type?: ts.TypeNode };
     if (ts.isPropertyDeclaration(to))
       return type !== undefined && this.#aliasOf(this.#checker.getTypeFromTypeNode(type)) === name;
@@ -156,8 +166,27 @@ export class WalkSources {
     if (method.split('.')[0] !== caller.name.split('.')[0]) return `${caller.name} is not of the class of ${method}`;
     const given = this.find({ file: caller.file, name: method });
     if (given === undefined) return `${method} does not exist`;
-    return this.#callsOf(to).some((call) => this.#isCallOf(call, given)) ? undefined : `${method} is not called`;
+    return this.#callsOf(to, 'own').some((call) => this.#isCallOf(call, given)) ? undefined : `${method} is not called`;
   }
+}
+
+function callsIn(declaration: ts.Declaration): readonly Call[] {
+  const calls: Call[] = [];
+  const visit = (node: ts.Node, isHandedOn: boolean): void => {
+    if (ts.isCallExpression(node)) calls.push({ node, isHandedOn });
+    const isInner = isHandedOn || (ts.isFunctionLike(node) && !isExecutor(node));
+    ts.forEachChild(node, (child) => visit(child, isInner));
+  };
+  // A property may be a function itself, as `readonly #process = (…) => …`.
+  const { initializer } = declaration as { initializer?: ts.Expression };
+  const whole = initializer !== undefined && ts.isFunctionLike(initializer) ? initializer : declaration;
+  ts.forEachChild(whole, (child) => visit(child, false));
+  return calls;
+}
+
+/** A promise calls its executor at once. */
+function isExecutor({ parent }: ts.Node): boolean {
+  return ts.isNewExpression(parent) && parent.expression.getText() === 'Promise';
 }
 
 function nameOf(declaration: ts.Declaration): string {

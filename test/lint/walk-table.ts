@@ -13,8 +13,10 @@ export interface Hop {
    * name.
    */
   readonly through: string;
-  /** Functions that it calls and that return before the next hop. */
-  readonly asides: readonly string[];
+  /** True when the call is in a function that the previous one hands on. */
+  readonly isHandedOn: boolean;
+  /** Functions that it calls and that return on the way. Each is followed by those that it calls in turn. */
+  readonly asides: readonly (readonly string[])[];
 }
 
 /** Reads the table below a heading. */
@@ -34,14 +36,24 @@ export function readWalk(text: string, heading: string): readonly Hop[] {
 
 function hopsOf(row: Pick<Hop, 'step' | 'file' | 'through'>, functions: string): readonly Hop[] {
   let owner = '';
-  return functions.split(' → ').map((part, index) => {
+  // An arrow within parentheses is between functions that return.
+  const parts = functions.split(/\s*(→|⇢)\s*(?![^(]*\))/);
+  if (parts[0] === '') parts.shift();
+  else parts.unshift('→');
+  return parts.flatMap((part, index) => {
+    if (index % 2 === 0) return [];
     const [first = '', rest = ''] = part.split(' (');
     const written = unquoted(first);
     const name = written.startsWith('#') ? `${owner}.${written}` : written;
     owner = name.includes('.') ? (name.split('.')[0] ?? '') : '';
-    const asides = [...rest.matchAll(/`([^`]+)`/g)].map(([, aside = '']) => aside);
-    return { ...row, name, through: index === 0 ? row.through : '', asides };
+    const asides = rest.split(', ').map((chain) => [...chain.matchAll(/`([^`]+)`/g)].map(([, aside = '']) => aside));
+    const isHandedOn = parts[index - 1] === '⇢';
+    return { ...row, name, through: index === 1 ? row.through : '', isHandedOn, asides: asides.filter(isNotEmpty) };
   });
+}
+
+function isNotEmpty(chain: readonly string[]): boolean {
+  return chain.length > 0;
 }
 
 function unquoted(cell: string): string {

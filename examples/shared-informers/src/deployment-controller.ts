@@ -2,15 +2,10 @@
 // kube-controller-manager's loop: it replaces all pods at once instead of rolling them.
 import { createHash } from 'node:crypto';
 import { type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
+import { controllerReference, isControlledBy } from '@kapstan/controller';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import { Deployment, ReplicaSet } from '@kapstan/kinds/apps/v1';
-import {
-  type ControllerPorts,
-  controllerReference,
-  isControlledBy,
-  ownedController,
-  type RunnableController,
-} from './owned-controller.ts';
+import { type ControllerPorts, ownedController, type RunnableController } from './owned-controller.ts';
 
 const hashLabel = 'pod-template-hash';
 

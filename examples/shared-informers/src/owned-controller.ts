@@ -6,12 +6,11 @@ import {
   type KubernetesObject,
   type Logger,
   metaNamespaceKey,
-  type OwnerReference,
   objectKey,
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
-import { ReconcileLoop, type SyncHandler } from '@kapstan/controller';
+import { ownersOf, ReconcileLoop, type SyncHandler } from '@kapstan/controller';
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { isDeletedFinalStateUnknown, type SharedInformerFactory } from '@kapstan/informers';
 
@@ -45,10 +44,10 @@ export function ownedController(factory: SharedInformerFactory, options: OwnedCo
     onAdd: enqueue,
     onUpdate: (_old, object) => enqueue(object),
   });
+  const ownerOf = ownersOf(kind, { isController: true });
   for (const owned of owns) {
     const enqueueOwner = (object: DeepReadonly<KubernetesObject>): void => {
-      const owner = object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-      if (owner?.kind === kind.kind) queue.add(objectKey(object.metadata?.namespace ?? '', owner.name));
+      for (const { namespace = '', name } of ownerOf(object)) queue.add(objectKey(namespace, name));
     };
     factory.informer(owned).addEventHandler({
       onAdd: enqueueOwner,
@@ -61,22 +60,4 @@ export function ownedController(factory: SharedInformerFactory, options: OwnedCo
   }
   const loop = new ReconcileLoop({ queue, reconcile, workers: 2, logger });
   return { run: (signal) => loop.run(signal) };
-}
-
-/** Returns the reference that makes an object a dependent of its controller. */
-export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
-  return {
-    apiVersion: kind.group === '' ? kind.version : `${kind.group}/${kind.version}`,
-    kind: kind.kind,
-    name: owner.metadata?.name ?? '',
-    uid: owner.metadata?.uid ?? '',
-    controller: true,
-    blockOwnerDeletion: true,
-  };
-}
-
-export function isControlledBy(object: DeepReadonly<KubernetesObject>, owner: DeepReadonly<KubernetesObject>): boolean {
-  return (
-    object.metadata?.ownerReferences?.some((ref) => ref.controller === true && ref.uid === owner.metadata?.uid) === true
-  );
 }

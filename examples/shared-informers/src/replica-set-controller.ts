@@ -1,15 +1,10 @@
 // Keeps the number of pods that a ReplicaSet specifies: missing ones are created, surplus ones deleted.
 import { type DeepReadonly, deepCopy, isNotFound, type ResourceClient } from '@kapstan/api';
+import { controllerReference, isControlledBy } from '@kapstan/controller';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import { ReplicaSet } from '@kapstan/kinds/apps/v1';
 import { Pod } from '@kapstan/kinds/core/v1';
-import {
-  type ControllerPorts,
-  controllerReference,
-  isControlledBy,
-  ownedController,
-  type RunnableController,
-} from './owned-controller.ts';
+import { type ControllerPorts, ownedController, type RunnableController } from './owned-controller.ts';
 
 export function replicaSetController(factory: SharedInformerFactory, ports: ControllerPorts): RunnableController {
   const { client, clock, logger } = ports;

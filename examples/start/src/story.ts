@@ -69,12 +69,12 @@ function expectOwner(object: KubernetesObject, owner: KubernetesObject): void {
 /** Resolves when an object of the kind fulfils the condition; rejects when the signal aborts. */
 async function waitFor<T extends KubernetesObject>(
   client: Client,
-  token: Parameters<typeof client.watch<T>>[0],
+  resource: Parameters<typeof client.watch<T>>[0],
   where: { readonly name?: string; readonly signal: AbortSignal },
   isAsWanted: (object: T) => boolean,
 ): Promise<void> {
   const fieldSelector = where.name === undefined ? undefined : `metadata.name=${where.name}`;
-  const events$ = client.watch<T>(token, { fieldSelector, signal: where.signal });
+  const events$ = client.watch<T>(resource, { fieldSelector, signal: where.signal });
   await firstValueFrom(
     events$.pipe(
       map((event) => event.type !== 'BOOKMARK' && event.type !== 'DELETED' && isAsWanted(event.object as T)),

@@ -43,17 +43,17 @@ export function narrate(client: Client, sinceMs: number): () => void {
 
 function follow<T extends Foo | Deployment | Event>(
   client: Client,
-  token: Parameters<typeof client.watch<T>>[0],
+  resource: Parameters<typeof client.watch<T>>[0],
   tell: (event: ObjectEvent<T>) => void,
 ): Subscription {
   return client
-    .watch(token, {})
+    .watch(resource, {})
     .pipe(
       filter((event) => event.type !== 'BOOKMARK'),
       tap(tell),
     )
     .subscribe({
-      error: (error: unknown) => say('warning', `the ${token.plural} cannot be followed: ${String(error)}`),
+      error: (error: unknown) => say('warning', `the ${resource.plural} cannot be followed: ${String(error)}`),
     });
 }
 

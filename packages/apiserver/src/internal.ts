@@ -108,7 +108,12 @@ export type { PermitWrite } from './registry/definition/strategy.ts';
 export type { TypedKind } from './registry/definition/typed-kind.ts';
 export { typedResource } from './registry/definition/typed-resource.ts';
 export { subresourceStrategy } from './registry/definition/typed-strategy.ts';
-export { collectFieldErrors, collectFieldErrorsInSlices, Field, type ValidationPolicy } from './registry/meta/field.ts';
+export {
+  collectFieldErrors,
+  collectFieldErrorsInSlices,
+  Field,
+  type ServerCapabilities,
+} from './registry/meta/field.ts';
 export { jsonEqual, jsonEqualInSlices } from './registry/meta/json-equality.ts';
 export { generateName } from './registry/meta/name-generator.ts';
 export {
@@ -160,13 +165,11 @@ export { TypeRegistry } from './schema/type-registry.ts';
 export { DecodeError, decodeTyped, decodeTypedInSlices } from './schema/typed-decoder.ts';
 export { compileValidator } from './schema/value-validation.ts';
 export type { ValueValidator } from './schema/value-validator.ts';
-export { Age, timeSince } from './table/age.ts';
 export { defaultTable } from './table/default-table.ts';
 export { humanDuration } from './table/human-duration.ts';
 export { ageOf, nameOf } from './table/name-and-age.ts';
 export { cellsAt, RowCells } from './table/row-cells.ts';
 export { scaleTable } from './table/scale-table.ts';
-export type { TableColumn, TableConvertor } from './table/table.ts';
 export { type ClientConfig, caBundleFault, validateClientConfig } from './webhook/client-config-validation.ts';
-export { WebhookError, WebhookPool, type WebhookPoolOptions } from './webhook/webhook-pool.ts';
-export { type WebhookTarget, webhookTarget } from './webhook/webhook-target.ts';
+export { WebhookError } from './webhook/webhook-pool.ts';
+export { webhookTarget } from './webhook/webhook-target.ts';

@@ -12,7 +12,7 @@ export function objectPatching(fieldManager: FieldManager): ObjectPatching {
   return {
     prepare: ({ type, body, force, readYaml }, call) => {
       const { definition, context, name, kind, schema } = call;
-      if (type === 'apply') return createApplier(fieldManager, body, { ...call, force, ...(readYaml && { readYaml }) });
+      if (type === 'apply') return createApplier(fieldManager, body, { ...call, force, readYaml });
       const types = patchTypesOf(definition);
       if (!types.includes(type))
         throw unknownBodyFormat([...types.map((known) => patchMediaTypes[known]), applyMediaType]);

@@ -145,7 +145,7 @@ function environmentOf({ declarations, environment = storedExpressions() }: Comp
   );
   return environment.extend({
     variables: new Map(typed),
-    ...(types && { provider: types }),
-    ...(libraries && { libraries }),
+    provider: types,
+    libraries,
   });
 }

@@ -28,9 +28,9 @@ export interface ValidationOptions {
 
 /** Adds variables, types or libraries to an {@link Environment}. */
 export interface Extension {
-  readonly libraries?: readonly Library[];
+  readonly libraries?: readonly Library[] | undefined;
   readonly variables?: ReadonlyMap<string, CelType>;
-  readonly provider?: TypeProvider;
+  readonly provider?: TypeProvider | undefined;
   /** Namespace in which names are looked up first. */
   readonly container?: string;
   readonly validation?: Partial<ValidationOptions>;

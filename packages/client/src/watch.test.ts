@@ -416,8 +416,10 @@ describe('a watch', () => {
       const events = client.watchEvents(ConfigMap);
       await events.next();
       for (let turn = 0; turn < 50; turn++) await settle();
-      await events.return();
+      expect(server.occupied).toBe(1);
+      expect(await events.return()).toEqual({ done: true, value: undefined });
       while (server.occupied > 0) await settle();
+      expect(await events.next()).toEqual({ done: true, value: undefined });
     });
 
     it('leaves while it waits for an event that does not come', async () => {

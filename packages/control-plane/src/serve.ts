@@ -16,7 +16,7 @@ import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.
 import { admissionConfigurations } from './flags/admission-files.ts';
 import { type AggregatorFlags, aggregatorFlagWarnings, aggregatorOptions } from './flags/aggregator-flags.ts';
 import { auditFlagWarnings, auditSettings } from './flags/audit-flags.ts';
-import { allowsEverything, authorizationSettings } from './flags/authorization-flags.ts';
+import { allowsEverything, authorizationFromFlags } from './flags/authorization-flags.ts';
 import { formatFlags } from './flags/flag-set.ts';
 import { flagTexts } from './flags/flag-texts.ts';
 import { flagWarnings } from './flags/flag-warnings.ts';
@@ -184,7 +184,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     clientCa,
     outsideIdentity: await identityOptions(flags),
     serving: cert === undefined || key === undefined ? undefined : { cert, key },
-    authorization: authorizationSettings(flags),
+    authorization: authorizationFromFlags(flags),
     // With AlwaysAllow, anonymous requests are refused, because nobody may do everything without a name. Source:
     // BuiltInAuthenticationOptions.ApplyAuthorization.
     isAnonymousAllowed: (flags['anonymous-auth'] ?? true) && !allowsEverything(flags),

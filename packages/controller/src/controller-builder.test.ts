@@ -42,17 +42,17 @@ describe('controller()', () => {
   describe('refuses with TypeError, as JavaScript lets it through,', () => {
     const base = controller(testPods);
     const none = undefined as never;
-    const token = (where: string, what: string) =>
+    const refusal = (where: string, what: string) =>
       `${where} takes a resource, such as Pod of '@kapstan/kinds/core/v1' or a result of defineResource(), not ${what}`;
     it.each<[string, () => unknown, string]>([
-      ['no kind', () => controller(none), token('controller()', 'undefined')],
-      ['a word', () => controller('pods' as never), token('controller()', '"pods"')],
-      ['a word with a name', () => controller('pods' as never, { name: 'a' }), token('controller()', '"pods"')],
-      ['no owned kind', () => base.owns(none), token('owns()', 'undefined')],
-      ['no watched kind', () => base.watches(none, () => []), token('watches()', 'undefined')],
+      ['no kind', () => controller(none), refusal('controller()', 'undefined')],
+      ['a word', () => controller('pods' as never), refusal('controller()', '"pods"')],
+      ['a word with a name', () => controller('pods' as never, { name: 'a' }), refusal('controller()', '"pods"')],
+      ['no owned kind', () => base.owns(none), refusal('owns()', 'undefined')],
+      ['no watched kind', () => base.watches(none, () => []), refusal('watches()', 'undefined')],
       ['no map', () => base.watches(testPods, none), 'watches() takes a function, not undefined'],
       ['no map of a trigger', () => base.on([], none), 'on() takes a function, not undefined'],
-      ['no indexed kind', () => base.index(none, 'a', () => []), token('index()', 'undefined')],
+      ['no indexed kind', () => base.index(none, 'a', () => []), refusal('index()', 'undefined')],
       ['no name of an index', () => base.index(testPods, '', () => []), "index() takes a name for the index, not ''"],
       ['no values of an index', () => base.index(testPods, 'a', none), 'index() takes a function, not undefined'],
       ['no predicate', () => base.when(none), 'when() takes a function, not undefined'],

@@ -49,14 +49,14 @@ export interface NamespacedObject {
 }
 
 /** The argument of a reconcile: the cached object, which nobody may change. */
-export type Reconciled<T extends KubernetesObject> = DeepReadonly<T & NamedObject>;
+export type ReconciledObject<T extends KubernetesObject> = DeepReadonly<T & NamedObject>;
 
 /**
  * The function that an author writes. It returns nothing when it is done until the next change, or {@link requeueAfter}
  * to be called again later; after a rejection it is called again with backoff.
  */
 export type Reconciler<T extends KubernetesObject> = (
-  object: Reconciled<T>,
+  object: ReconciledObject<T>,
   context: ReconcilerContext<T>,
 ) => Promise<ReconcileResult | undefined> | Promise<void>;
 

@@ -11,7 +11,7 @@ import type {
   WriteObserver,
 } from '@kapstan/api';
 import { type ErrorText, guardedCall } from '@kapstan/api/internal';
-import type { Controller, Reconciled } from './controller-builder.ts';
+import type { Controller, ReconciledObject } from './controller-builder.ts';
 import { ControllerSources } from './controller-sources.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
@@ -263,8 +263,8 @@ export class ControllerRunner {
 }
 
 /** The cache found the object by its name, so it has one. */
-const named = (object: DeepReadonly<KubernetesObject>): Reconciled<KubernetesObject> =>
-  object as Reconciled<KubernetesObject>;
+const named = (object: DeepReadonly<KubernetesObject>): ReconciledObject<KubernetesObject> =>
+  object as ReconciledObject<KubernetesObject>;
 
 function withFields(logger: Logger, fields: LogFields): Logger {
   const write =

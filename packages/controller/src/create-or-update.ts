@@ -19,7 +19,7 @@ import { targetOf } from './finalizer.ts';
 import { ObservedClient } from './observed-client.ts';
 
 /** The wanted object. */
-export interface CreateOrUpdate<T extends KubernetesObject> extends WriteOptions {
+export interface CreateOrUpdateArguments<T extends KubernetesObject> extends WriteOptions {
   /** The object to create if it does not exist; its metadata names the object. It is copied, never changed. */
   readonly object: T;
   /**
@@ -30,7 +30,7 @@ export interface CreateOrUpdate<T extends KubernetesObject> extends WriteOptions
 }
 
 /** The action that was taken, and the resulting object. */
-export interface CreatedOrUpdated<T extends KubernetesObject> {
+export interface CreateOrUpdateResult<T extends KubernetesObject> {
   readonly result: 'created' | 'updated' | 'unchanged';
   readonly object: T;
 }
@@ -58,8 +58,8 @@ export interface CreatedOrUpdated<T extends KubernetesObject> {
 export async function createOrUpdate<T extends KubernetesObject>(
   client: ResourceClient,
   resource: Resource<T>,
-  { object, mutate, ...options }: CreateOrUpdate<T>,
-): Promise<CreatedOrUpdated<T>> {
+  { object, mutate, ...options }: CreateOrUpdateArguments<T>,
+): Promise<CreateOrUpdateResult<T>> {
   requireResource(resource, 'createOrUpdate()');
   requireObject(object, 'object');
   requireTarget(object.metadata);

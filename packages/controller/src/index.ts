@@ -10,13 +10,13 @@ export {
   type MapToKeys,
   type NamedObject,
   type NamespacedObject,
-  type Reconciled,
+  type ReconciledObject,
   type ReconcileKeys,
   type Reconciler,
   requeueAfter,
   type SourceOptions,
 } from './controller-builder.ts';
-export { type CreatedOrUpdated, type CreateOrUpdate, createOrUpdate } from './create-or-update.ts';
+export { type CreateOrUpdateArguments, type CreateOrUpdateResult, createOrUpdate } from './create-or-update.ts';
 export {
   type CorrelatedEvent,
   EventCorrelator,
@@ -47,7 +47,7 @@ export { metadataOnly } from './metadata-only.ts';
 // Parts
 export { ControllerMetrics } from './metrics/controller-metrics.ts';
 export { ObservedClient, type ObservedClientOptions } from './observed-client.ts';
-export { type OwnersOfOptions, ownersOf } from './owners-of.ts';
+export { isControlledBy, type OwnersOfOptions, ownersOf } from './owners-of.ts';
 export {
   allOf,
   annotationsChanged,

@@ -7,9 +7,9 @@ import { controllerUidIndex, InformerCache, type InformerCacheOptions } from './
 
 function start(options: InformerCacheOptions = {}) {
   const sources = new Map<string, FakeListerWatcher<TestConfigMap>>();
-  const listerWatcher = (token: Resource, { namespace = '*' }: { readonly namespace?: string } = {}) => {
+  const listerWatcher = (resource: Resource, { namespace = '*' }: { readonly namespace?: string } = {}) => {
     const source = new FakeListerWatcher<TestConfigMap>();
-    sources.set(`${token.plural} in ${namespace}`, source);
+    sources.set(`${resource.plural} in ${namespace}`, source);
     return source;
   };
   const clock = new VirtualClock();
@@ -95,7 +95,7 @@ describe('InformerCache', () => {
   it.each<[string, Partial<Resource>]>([
     ['kind', { kind: 'Settings' }],
     ['scope', { scope: 'Cluster' }],
-  ])('does not share an informer with a token of another %s', (_what, other) => {
+  ])('does not share an informer with a resource of another %s', (_what, other) => {
     const { cache, sources } = start({ namespaces: ['a', 'b'] });
     cache.informers(testConfigMaps);
     const wrong = { ...testConfigMaps, ...other } as typeof testConfigMaps;

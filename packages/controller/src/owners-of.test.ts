@@ -1,6 +1,6 @@
 import { configMap, testConfigMaps, testPods } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { ownersOf } from './owners-of.ts';
+import { isControlledBy, ownersOf } from './owners-of.ts';
 
 const reference = (name: string, more: object = {}) => ({
   apiVersion: 'v1',
@@ -54,5 +54,21 @@ describe('ownersOf', () => {
   ])('refuses with TypeError %s', (_what, call, message) => {
     expect(call).toThrow(TypeError);
     expect(call).toThrow(message);
+  });
+});
+
+describe('isControlledBy', () => {
+  const owner = { metadata: { name: 'b', uid: 'b' } };
+
+  it('is true for the controlling owner alone, which is found by its uid', () => {
+    expect(isControlledBy(owned(reference('a'), reference('b', { controller: true })), owner)).toBe(true);
+    expect(isControlledBy(owned(reference('b')), owner)).toBe(false);
+    expect(isControlledBy(owned(reference('b', { controller: true, uid: 'of a former b' })), owner)).toBe(false);
+    expect(isControlledBy({}, owner)).toBe(false);
+  });
+
+  it('is false for an owner that is not stored yet', () => {
+    const anonymous = owned({ ...reference('b', { controller: true }), uid: undefined as never });
+    expect(isControlledBy(anonymous, { metadata: { name: 'b' } })).toBe(false);
   });
 });

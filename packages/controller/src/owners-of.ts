@@ -40,4 +40,13 @@ export function ownersOf(
       .map(({ name }) => (resource.scope === 'Cluster' ? { name } : { namespace: metadata?.namespace ?? '', name }));
 }
 
+/** Returns whether the object names the owner, by its uid, as the one that controls it. Source: apimachinery metav1.IsControlledBy. */
+export function isControlledBy(object: DeepReadonly<KubernetesObject>, owner: DeepReadonly<KubernetesObject>): boolean {
+  const { ownerReferences = [] } = object.metadata ?? {};
+  const uid = owner.metadata?.uid;
+  return (
+    uid !== undefined && ownerReferences.some((reference) => reference.controller === true && reference.uid === uid)
+  );
+}
+
 const groupOf = (apiVersion: string): string | undefined => (apiVersion.includes('/') ? apiVersion.split('/')[0] : '');

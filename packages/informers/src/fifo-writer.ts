@@ -14,37 +14,57 @@ export class FifoWriter<T extends KubernetesObject> implements Required<Reflecto
     this.#gate = gate;
   }
 
+  // Each method queues first, then delivers. Within a delivery it only queues, and that delivery continues with it.
+
   add(object: DeepReadonly<T>): void {
-    this.#write(() => this.#fifo.add(object));
+    const isOutermost = this.#gate.hold();
+    try {
+      this.#fifo.add(object);
+    } finally {
+      if (isOutermost) this.#gate.deliver();
+    }
   }
 
   update(object: DeepReadonly<T>): void {
-    this.#write(() => this.#fifo.update(object));
+    const isOutermost = this.#gate.hold();
+    try {
+      this.#fifo.update(object);
+    } finally {
+      if (isOutermost) this.#gate.deliver();
+    }
   }
 
   delete(object: DeepReadonly<T>): void {
-    this.#write(() => this.#fifo.delete(object));
+    const isOutermost = this.#gate.hold();
+    try {
+      this.#fifo.delete(object);
+    } finally {
+      if (isOutermost) this.#gate.deliver();
+    }
   }
 
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void {
-    this.#write(() => this.#fifo.replace(objects, resourceVersion));
+    const isOutermost = this.#gate.hold();
+    try {
+      this.#fifo.replace(objects, resourceVersion);
+    } finally {
+      if (isOutermost) this.#gate.deliver();
+    }
   }
 
   bookmark(resourceVersion: string): void {
-    this.#write(() => this.#fifo.bookmark(resourceVersion));
+    const isOutermost = this.#gate.hold();
+    try {
+      this.#fifo.bookmark(resourceVersion);
+    } finally {
+      if (isOutermost) this.#gate.deliver();
+    }
   }
 
   resync(): void {
-    this.#write(() => this.#fifo.resync());
-  }
-
-  /**
-   * Queues first, then delivers. A call within a delivery only queues, and the delivery goes on with what was queued.
-   */
-  #write(queue: () => void): void {
     const isOutermost = this.#gate.hold();
     try {
-      queue();
+      this.#fifo.resync();
     } finally {
       if (isOutermost) this.#gate.deliver();
     }

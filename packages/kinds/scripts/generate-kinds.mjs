@@ -1,5 +1,5 @@
-// Writes src/generated/<group>/<version>.ts from facts/: the types of every kind and a constant for every resource. Run
-// it by hand after a change of facts/: node packages/kinds/scripts/generate-kinds.mjs
+// Writes src/generated/<group>/<version>.ts from facts/: the types of every kind and a value for every resource. Run it
+// by hand after a change of facts/: node packages/kinds/scripts/generate-kinds.mjs
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../', import.meta.url);
@@ -55,14 +55,14 @@ for (const name of Object.keys(schemas.definitions).sort()) {
   if (skipped(name)) continue;
   const path = pathOfPackage[packageOf(name)];
   if (path === undefined) throw new Error(`no group version for ${name}`);
-  if (!files.has(path)) files.set(path, { definitions: [], tokens: [] });
+  if (!files.has(path)) files.set(path, { definitions: [], resources: [] });
   files.get(path).definitions.push(name);
 }
 for (const [id, resource] of Object.entries(discovery.resources)) {
   const parts = id.split('/');
   const [group, version, plural] = parts.length === 3 ? parts : ['', ...parts];
   const file = files.get(`${group || 'core'}/${version}`);
-  file.tokens.push({
+  file.resources.push({
     group,
     version,
     plural,
@@ -110,7 +110,7 @@ function interfaceOf(name, use) {
   return `export interface ${shortName(name)}${extending} {\n${lines.join('\n')}\n}\n`;
 }
 
-function fileOf(path, { definitions, tokens }) {
+function fileOf(path, { definitions, resources }) {
   const fromKapstan = new Set();
   const imports = new Map();
   const use = (name) => {
@@ -131,7 +131,7 @@ function fileOf(path, { definitions, tokens }) {
     return short;
   };
   const body = definitions.map((name) => interfaceOf(name, use));
-  const constants = tokens.map(({ group, version, plural, kind, scope }) => {
+  const constants = resources.map(({ group, version, plural, kind, scope }) => {
     const type = scope === 'Namespaced' ? 'NamespacedResource' : 'Resource';
     fromKapstan.add(type);
     return `export const ${kind}: ${type}<${kind}> = { group: '${group}', version: '${version}', kind: '${kind}', plural: '${plural}', scope: '${scope}' };\n`;

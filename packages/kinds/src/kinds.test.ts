@@ -14,7 +14,7 @@ import { ClusterRole } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 
 describe('generated kinds', () => {
-  it('a token is the strings of its resource and carries the type of its objects', () => {
+  it('a resource is its names and carries the type of its objects', () => {
     expect(Deployment).toEqual({
       group: 'apps',
       version: 'v1',
@@ -27,7 +27,7 @@ describe('generated kinds', () => {
     expectTypeOf<Pod['spec']>().toEqualTypeOf<PodSpec | undefined>();
   });
 
-  it('every resource of the discovery facts has a token', async () => {
+  it('every resource of the discovery facts is exported', async () => {
     const missing: string[] = [];
     for (const [id, facts] of Object.entries(discoveryFacts().resources)) {
       const parts = id.split('/');

@@ -1,13 +1,13 @@
 // Makes built-in definitions in the thread that validates large objects.
 import { parseJson } from '@kapstan/api';
 import type { DefinitionMaker, ResourceDefinition } from '@kapstan/apiserver';
-import type { ValidationPolicy } from '@kapstan/apiserver/internal';
+import type { ServerCapabilities } from '@kapstan/apiserver/internal';
 import { builtinResources } from './builtin-resources.ts';
 
 /** The `parts` of a built-in definition's origin. */
 interface BuiltinParts {
   readonly id: string;
-  readonly policy?: ValidationPolicy;
+  readonly policy?: ServerCapabilities;
 }
 
 /** Makes all built-in definitions of a policy on the first request for one. */

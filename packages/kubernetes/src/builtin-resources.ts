@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
-import type { ValidationPolicy } from '@kapstan/apiserver/internal';
+import type { ServerCapabilities } from '@kapstan/apiserver/internal';
 import {
   validatingAdmissionPolicies,
   validatingAdmissionPolicyBindings,
@@ -51,7 +51,7 @@ import { ingressClasses } from './networking/ingressclasses/ingress-classes.ts';
 import { ingresses } from './networking/ingresses/ingresses.ts';
 import { ipAddresses } from './networking/ipaddresses/ip-addresses.ts';
 import { networkPolicies } from './networking/networkpolicies/network-policies.ts';
-import { serviceCidrs } from './networking/servicecidrs/service-c-i-d-rs.ts';
+import { serviceCidrs } from './networking/servicecidrs/service-cidrs.ts';
 import { runtimeClasses } from './node/runtimeclasses/runtime-classes.ts';
 import { podDisruptionBudgets } from './policy/poddisruptionbudgets/pod-disruption-budgets.ts';
 import { clusterRoleBindings } from './rbac/clusterrolebindings/cluster-role-bindings.ts';
@@ -110,7 +110,7 @@ export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceD
     .map((id) => special.get(id)?.(whole.policy) ?? defineBuiltin({ id }));
 }
 
-type Entry = readonly [id: string, define: (policy: ValidationPolicy) => ResourceDefinition<UnstructuredObject>];
+type Entry = readonly [id: string, define: (policy: ServerCapabilities) => ResourceDefinition<UnstructuredObject>];
 
 function define<T extends KubernetesObject>(kind: BuiltinKind<T>): Entry {
   return [kind.id, (policy) => defineBuiltin(kind, policy)];

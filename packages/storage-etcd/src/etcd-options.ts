@@ -5,10 +5,10 @@ import type { EtcdUser } from './auth-token.ts';
 /** Certificates of connections to etcd. */
 export interface EtcdTls {
   /** Certificate authorities used to verify the members, PEM. Default: Node's authorities. */
-  readonly ca?: Buffer;
+  readonly ca?: Buffer | undefined;
   /** This client's certificate and key, PEM; both or neither. */
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
+  readonly cert?: Buffer | undefined;
+  readonly key?: Buffer | undefined;
 }
 
 /** Options of an {@link EtcdEngine}: members, TLS, user, times. */
@@ -19,7 +19,7 @@ export interface EtcdEngineOptions {
    */
   readonly endpoints: readonly string[];
   /** Required for https unless a public authority signed the members' certificates. */
-  readonly tls?: EtcdTls;
+  readonly tls?: EtcdTls | undefined;
   /** Default: no user. With TLS, etcd may take the certificate's name for the user. */
   readonly user?: EtcdUser;
   /**

@@ -22,6 +22,14 @@ export interface BatchContext {
   readonly hasLease: (lease: number) => boolean;
 }
 
+/** One change for a transaction. Its caller hears of it through `done`, when it is durable, or through `reject`. */
+export interface BatchJob {
+  /** Runs synchronously. When it throws, nothing of it is in the batch. */
+  apply(batch: Batch): void;
+  done(): void;
+  reject(error: unknown): void;
+}
+
 const none = 0 as Revision;
 const noValue = new Uint8Array(0);
 
@@ -56,7 +64,7 @@ export class Batch {
     const before = this.read(key);
     const isExpected = (before?.modRevision ?? none) === commit.expectedRevision;
     if (!isExpected || (change.type === 'delete' && before === undefined)) {
-      return { succeeded: false, revision: this.#revision, ...(before && { current: before }) };
+      return { succeeded: false, revision: this.#revision, current: before };
     }
     const lease = change.type === 'put' ? (change.lease ?? 0) : 0;
     if (lease !== 0 && !this.#context.hasLease(lease)) {
@@ -72,15 +80,15 @@ export class Batch {
       lease,
       value: change.type === 'put' ? change.value : noValue,
     });
-    return { succeeded: true, revision, ...(before && { previous: before }) };
+    return { succeeded: true, revision, previous: before };
   }
 
-  /** Adds all of a change to the batch, or nothing if it throws. The transaction's other changes are unaffected. */
-  attempt<T>(change: () => T): T {
+  /** Adds all changes of a job to the batch, or none if it throws. The transaction's other changes are unaffected. */
+  attempt(job: BatchJob): void {
     const [operations, bytes, events] = [this.writes.operations.length, this.writes.bytes, this.events.length];
     const revision = this.#revision;
     try {
-      return change();
+      job.apply(this);
     } catch (error) {
       this.writes.truncate(operations, bytes);
       this.events.length = events;
@@ -117,7 +125,7 @@ export class Batch {
     const after = row.type === 'put' ? toKeyValue({ ...row, value: copy }) : undefined;
     this.#changed.set(row.key, after);
     const { type, key, revision } = row;
-    this.events.push({ type, key, revision, ...(after && { kv: after }), ...(before && { previous: before }) });
+    this.events.push({ type, key, revision, kv: after, previous: before });
   }
 
   #bind(key: string, from: number, to: number): void {

@@ -3,7 +3,8 @@
 import type { Logger, Revision } from '@kapstan/api';
 import { messageOf, onNextTurn } from '@kapstan/api/internal';
 import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
-import { Batch, type BatchContext } from './commit-batch.ts';
+import { Batch, type BatchContext, type BatchJob } from './commit-batch.ts';
+import { type CommitHost, CommitJob } from './commit-job.ts';
 import { freeBytes, isOutOfSpace } from './disk-space.ts';
 import type { Environment } from './environment.ts';
 
@@ -25,15 +26,6 @@ export interface CommitterOptions extends BatchContext {
   readonly onFatal: (error: unknown) => void;
 }
 
-/**
- * One change for the next transaction. `apply` runs synchronously; the function it returns runs when the change is
- * durable.
- */
-interface Job {
-  readonly apply: (batch: Batch) => () => void;
-  readonly reject: (error: unknown) => void;
-}
-
 interface ExclusiveWork {
   /** Never rejects. */
   readonly run: () => Promise<void>;
@@ -48,9 +40,9 @@ const maxBatchBytes = 8 * 1024 * 1024;
  */
 const treeOverhead = 4;
 
-export class Committer {
+export class Committer implements CommitHost {
   readonly #options: CommitterOptions;
-  readonly #queue: Job[] = [];
+  readonly #queue: BatchJob[] = [];
   readonly #exclusive: ExclusiveWork[] = [];
   #revision: Revision;
   /** True while a transaction or exclusive work is under way. */
@@ -79,25 +71,13 @@ export class Committer {
   }
 
   commit(commit: Commit): Promise<CommitResult> {
-    return new Promise((resolve, reject) => {
-      const isPut = commit.change.type === 'put';
-      this.#enqueue((batch) => {
-        commit.signal?.throwIfAborted();
-        if (isPut && this.#isFull(batch)) throw new StorageError({ code: 'Full', key: commit.key });
-        const result = batch.commit(commit);
-        if (result.succeeded) this.commits += 1;
-        return () => resolve(result);
-      }, reject);
-    });
+    return new Promise((resolve, reject) => this.#enqueue(new CommitJob(commit, this, { resolve, reject })));
   }
 
   /** Adds the engine's own changes (leases, compaction) to the next transaction. Resolves when they are durable. */
   write(fill: (batch: Batch) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#enqueue((batch) => {
-        fill(batch);
-        return resolve;
-      }, reject);
+      this.#enqueue({ apply: fill, done: resolve, reject });
     });
   }
 
@@ -121,14 +101,14 @@ export class Committer {
     if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  #enqueue(apply: Job['apply'], reject: Job['reject']): void {
-    if (this.#refusal !== undefined) return reject(this.#refusal);
-    this.#queue.push({ apply, reject });
+  #enqueue(job: BatchJob): void {
+    if (this.#refusal !== undefined) return job.reject(this.#refusal);
+    this.#queue.push(job);
     this.#next();
   }
 
   async #run(): Promise<void> {
-    const { batch, done, jobs } = this.#fill();
+    const { batch, jobs } = this.#fill();
     try {
       if (batch.writes.operations.length > 0) {
         this.transactions += 1;
@@ -143,27 +123,26 @@ export class Committer {
     this.#usedBytes += batch.writes.bytes * treeOverhead;
     this.#revision = batch.revision;
     if (batch.events.length > 0) this.#options.feed.deliver(batch.events, batch.revision);
-    for (const resolve of done) resolve();
+    for (const job of jobs) job.done();
     this.#goOn();
   }
 
   // Atomic: compares see the effects of the batch's earlier commits, and no other writer exists.
-  #fill(): { batch: Batch; done: (() => void)[]; jobs: Job[] } {
+  #fill(): { batch: Batch; jobs: BatchJob[] } {
     const batch = new Batch(this.#options.env, this.#options, this.#revision);
-    const done: (() => void)[] = [];
-    const jobs: Job[] = [];
+    const jobs: BatchJob[] = [];
     while (jobs.length < maxBatchJobs && batch.writes.bytes < maxBatchBytes) {
       const job = this.#queue.shift();
       if (job === undefined) break;
       try {
-        done.push(batch.attempt(() => job.apply(batch)));
+        batch.attempt(job);
         jobs.push(job);
       } catch (error) {
         job.reject(error);
       }
     }
     batch.finish();
-    return { batch, done, jobs };
+    return { batch, jobs };
   }
 
   /**
@@ -190,7 +169,8 @@ export class Committer {
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  #isFull(batch: Batch): boolean {
+  /** Returns whether a put would exceed the quota. Measures the store only when an estimate says so. */
+  isFull(batch: Batch): boolean {
     const { quotaBytes, env } = this.#options;
     const estimate = (): number => this.#usedBytes + batch.writes.bytes * treeOverhead;
     if (estimate() < quotaBytes) return false;
@@ -201,7 +181,7 @@ export class Committer {
   /**
    * Handles a transaction that LMDB gave up before its header: none of it was written, and the next one may find room.
    */
-  #refuseForSpace(cause: unknown, inFlight: readonly Job[]): void {
+  #refuseForSpace(cause: unknown, inFlight: readonly BatchJob[]): void {
     const message = 'no space left on the file system of the data directory';
     for (const job of inFlight) job.reject(new StorageError({ code: 'Full', message, cause }));
     if (!this.#isOutOfRoom) {
@@ -219,7 +199,7 @@ export class Committer {
     this.#options.logger?.info('the disk has room again; writes are accepted', { directory: this.#options.dataDir });
   }
 
-  #fail(error: unknown, inFlight: readonly Job[]): void {
+  #fail(error: unknown, inFlight: readonly BatchJob[]): void {
     this.#refusal = closedBy(error);
     for (const job of inFlight)
       job.reject(

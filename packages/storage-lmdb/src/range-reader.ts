@@ -79,7 +79,7 @@ export class RangeReader {
     const revision = this.#options.revision();
     const at = this.#admit(options.revision);
     const kv = this.#isCurrent(at) ? readCurrent(this.#env, key) : readAt(this.#env, key, at);
-    return { revision, ...(kv && { kv }) };
+    return { revision, kv };
   }
 
   /**

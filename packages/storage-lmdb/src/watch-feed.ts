@@ -211,7 +211,7 @@ function toEvent(env: Environment, row: VersionRow): EngineEvent {
     type,
     key,
     revision,
-    ...(type === 'put' && { kv: toKeyValue(row) }),
-    ...(previous && { previous: toKeyValue(previous) }),
+    kv: type === 'put' ? toKeyValue(row) : undefined,
+    previous: previous && toKeyValue(previous),
   };
 }

@@ -21,7 +21,7 @@ export interface EngineRead {
   /** Newest revision of the whole store when the read ran. */
   readonly revision: Revision;
   /** Absent when the key does not exist at the requested revision. */
-  readonly kv?: KeyValue;
+  readonly kv?: KeyValue | undefined;
 }
 
 /** Keys k with start <= k < end, in the order of their UTF-8 bytes. */
@@ -81,7 +81,7 @@ export interface EngineEvent {
   readonly key: string;
   readonly revision: Revision;
   /** The new value; absent for a delete. */
-  readonly kv?: KeyValue;
+  readonly kv?: KeyValue | undefined;
   /** The state before. Absent when this change created the key, or when the history is compacted. */
   readonly previous?: KeyValue | undefined;
 }

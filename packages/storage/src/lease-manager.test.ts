@@ -5,6 +5,8 @@ import { LeaseManager } from './lease-manager.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { PutCommitter } from './put-committer.ts';
 import { StorageError } from './storage-error.ts';
+import { StoreCounters } from './store-counters.ts';
+import { WriteTurns } from './write-turns.ts';
 
 /** Records granted leases, and refuses puts with leases that a test marks as lost. */
 class LeasedEngine extends MemoryEngine {
@@ -41,7 +43,8 @@ async function lease(ttlSeconds?: number): Promise<number | undefined> {
   keys += 1;
   const key = `/${keys}`;
   const put = { key, expectedRevision: 0 as Revision, value: new Uint8Array(1), ttlSeconds };
-  await new PutCommitter(engine, manager).commit(put);
+  const [turns, counters] = [new WriteTurns({ clock, hasQueues: false }), new StoreCounters(clock)];
+  await new PutCommitter({ engine, leases: manager, turns, counters, clock }).commit('create', put);
   return (await engine.get(key)).kv?.lease;
 }
 

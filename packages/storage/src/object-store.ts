@@ -12,7 +12,7 @@ import {
 import { formatGroupResource } from '@kapstan/api/internal';
 import type { SpanAttributes } from './call-span.ts';
 import type { Codec } from './codec.ts';
-import type { CommitResult, Engine, KeyValue } from './engine.ts';
+import type { Engine, KeyValue } from './engine.ts';
 import { rangeOf, rangeOfOne } from './key-range.ts';
 import { KeySpace } from './keys.ts';
 import { LeaseManager } from './lease-manager.ts';
@@ -136,7 +136,6 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
       maxObjects: options.leaseMaxObjects ?? 1_000,
       objectCounts: counters.leaseObjects,
     });
-    this.#puts = new PutCommitter(options.engine, leases);
     this.#resource = options.groupResource;
     this.#random = options.random ?? Math.random;
     this.#coder = new ObjectCoder({
@@ -146,6 +145,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
       onDecodeError: () => counters.decodeErrors++,
     });
     this.#turns = new WriteTurns({ clock, hasQueues: options.queuesReaders ?? clock === systemClock });
+    this.#puts = new PutCommitter({ engine: options.engine, leases, turns: this.#turns, counters, clock });
     this.#reading = {
       engine: options.engine,
       coder: this.#coder,
@@ -156,9 +156,17 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     };
   }
 
-  create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {
+  async create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {
     const call = this.#call('Create etcd3', key, options);
-    return this.#tracer.run(call, (trace) => this.#create({ key, object, options }, trace));
+    const trace = this.#tracer.begin(call);
+    try {
+      const stored = await this.#create({ key, object, options }, trace);
+      this.#tracer.end(call, trace);
+      return stored;
+    } catch (error) {
+      this.#tracer.end(call, trace, error);
+      throw error;
+    }
   }
 
   get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
@@ -221,13 +229,23 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     });
   }
 
-  guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options: GuaranteedUpdateOptions<T> = {}): Promise<Stored<T>> {
+  async guaranteedUpdate(
+    key: string,
+    tryUpdate: TryUpdate<T>,
+    options: GuaranteedUpdateOptions<T> = {},
+  ): Promise<Stored<T>> {
     const call = this.#call('GuaranteedUpdate etcd3', key, options);
-    return this.#tracer.run(call, (trace) => {
+    const trace = this.#tracer.begin(call);
+    try {
       this.#open(this.keys.single(key));
       const context = { ...this.#reading, puts: this.#puts, trace };
-      return new UpdateLoop(context, { key, tryUpdate, options }).run();
-    });
+      const stored = await new UpdateLoop(context, { key, tryUpdate, options }).run();
+      this.#tracer.end(call, trace);
+      return stored;
+    } catch (error) {
+      this.#tracer.end(call, trace, error);
+      throw error;
+    }
   }
 
   watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch {
@@ -292,16 +310,8 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     trace.step('TransformToStorage succeeded');
     options.signal?.throwIfAborted();
     const { ttlSeconds, signal } = options;
-    const put = {
-      key,
-      expectedRevision: 0 as Revision,
-      value,
-      ttlSeconds,
-      span: trace.part,
-      ...(signal && { signal }),
-    };
-    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#puts.commit(put));
-    const outcome = await this.#counters.request('create', send);
+    const put = { key, expectedRevision: 0 as Revision, value, ttlSeconds, signal, span: trace.part };
+    const outcome = await this.#puts.commit('create', put);
     trace.step('Txn call succeeded');
     if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });
     const isLarge = plain.length >= largeObjectBytes;

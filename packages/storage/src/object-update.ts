@@ -1,7 +1,7 @@
 // The compare-and-set loop of updates. Source: etcd3/store.go GuaranteedUpdate.
 import { deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
 import { copyInSlices } from '@kapstan/api/internal';
-import type { CommitResult, Engine, KeyValue } from './engine.ts';
+import type { Engine, KeyValue } from './engine.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
 import type { PutCommitter } from './put-committer.ts';
@@ -147,10 +147,9 @@ export class UpdateLoop<T extends KubernetesObject> {
     const value = this.#coder.transform(key, plain);
     this.#trace.step('TransformToStorage succeeded');
     const expectedRevision = this.#state.revision;
-    const put = { key, expectedRevision, value, ttlSeconds, span: this.#trace.part, ...(signal && { signal }) };
+    const put = { key, expectedRevision, value, ttlSeconds, signal, span: this.#trace.part };
     this.#trace.step('Transaction prepared');
-    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#puts.commit(put));
-    const outcome = await this.#counters.request('update', send);
+    const outcome = await this.#puts.commit('update', put);
     this.#trace.step('Txn call completed');
     if (!outcome.succeeded) {
       await this.#adopt(outcome.current);

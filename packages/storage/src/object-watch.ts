@@ -129,7 +129,9 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
 
   onEvents(events: readonly EngineEvent[]): void {
     this.#context.counters.eventsReceived += events.length;
-    this.#steps.run(this.#needs(events), () => this.#readEvents(events));
+    const needs = this.#needs(events);
+    if (this.#steps.mayRunNow(needs)) this.#readEvents(events);
+    else this.#steps.run(needs, () => this.#readEvents(events));
   }
 
   onProgress(revision: Revision): void {

@@ -18,9 +18,14 @@ export class OrderedSteps {
     this.#onError = onError;
   }
 
+  /** Returns whether a step with this need comes at once, so that its caller can take it without `run`. */
+  mayRunNow(need: Promise<unknown> | undefined): boolean {
+    return need === undefined && this.#tail === undefined;
+  }
+
   /** Runs a step after all steps before it, once its need is met. */
   run(need: Promise<unknown> | undefined, step: () => void): void {
-    if (need === undefined && this.#tail === undefined) return step();
+    if (this.mayRunNow(need)) return step();
     if (this.#waiting >= maxWaiting) {
       return this.#onError(new StorageError({ code: 'NotReady', message: 'too many events wait for a key service' }));
     }

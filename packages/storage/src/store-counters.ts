@@ -75,9 +75,14 @@ export class StoreCounters {
     }
   }
 
-  /** Counts a request that has already succeeded in this turn. */
+  /** Counts a request that is over, and how long it took. */
   requested(operation: StoreOperation, durationMs: number): void {
     this.#of(operation).durations.observe(durationMs);
+  }
+
+  /** Counts the error of a request, which {@link requested} counts too. */
+  failed(operation: StoreOperation): void {
+    this.#of(operation).errors++;
   }
 
   listed(list: {

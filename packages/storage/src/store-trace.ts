@@ -136,31 +136,36 @@ export class StoreTracer {
   }
 
   async run<R>(call: TracedCall, work: (trace: StoreTrace) => Promise<R>): Promise<R> {
-    const trace = new StoreTrace(this.#clock, call);
+    const trace = this.begin(call);
     try {
       const result = await work(trace);
-      this.#end(call, trace);
+      this.end(call, trace);
       return result;
     } catch (error) {
-      this.#end(call, trace, error);
+      this.end(call, trace, error);
       throw error;
     }
   }
 
   /** Does what {@link run} does for synchronous work. */
   runNow<R>(call: TracedCall, work: (trace: StoreTrace) => R): R {
-    const trace = new StoreTrace(this.#clock, call);
+    const trace = this.begin(call);
     try {
       const result = work(trace);
-      this.#end(call, trace);
+      this.end(call, trace);
       return result;
     } catch (error) {
-      this.#end(call, trace, error);
+      this.end(call, trace, error);
       throw error;
     }
   }
 
-  #end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
+  begin(call: TracedCall): StoreTrace {
+    return new StoreTrace(this.#clock, call);
+  }
+
+  /** Ends the trace of a call, once. `error`: the reason why the call failed. */
+  end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
     const durationMs = this.#clock.monotonicNow() - trace.startMs;
     trace.end(error);
     this.#publish(call, { startMs: trace.startMs, durationMs, steps: () => trace.steps() }, error);

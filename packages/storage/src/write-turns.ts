@@ -23,7 +23,7 @@ interface Reader {
 }
 
 /** The state of one key while a commit of it is under way, or while it is contended. */
-interface Turns {
+export interface KeyTurns {
   /** True while a commit is under way. */
   isCommitting: boolean;
   /** Time on the monotonic clock until which the key counts as contended. 0 = it does not. */
@@ -45,7 +45,7 @@ interface Turns {
 export class WriteTurns {
   readonly #clock: Clock;
   readonly #hasQueues: boolean;
-  readonly #byKey = new Map<string, Turns>();
+  readonly #byKey = new Map<string, KeyTurns>();
 
   /** `hasQueues` false: a read waits for a commit that is under way, but never for another reader. */
   constructor({ clock, hasQueues }: { readonly clock: Clock; readonly hasQueues: boolean }) {
@@ -60,6 +60,16 @@ export class WriteTurns {
 
   /** Sends a commit of the key, and lets readers wait for it. */
   async commit(key: string, send: () => Promise<CommitResult>): Promise<CommitResult> {
+    const turns = this.begin(key);
+    try {
+      return await send();
+    } finally {
+      this.end(key, turns);
+    }
+  }
+
+  /** Lets readers of the key wait until {@link end}, which must be called with the result. */
+  begin(key: string): KeyTurns {
     const turns = this.#of(key);
     if (!turns.isCommitting) {
       turns.isCommitting = true;
@@ -67,11 +77,12 @@ export class WriteTurns {
       this.#cancel(turns);
       if (turns.readers.size > 0) this.#limitCommit(key, turns);
     }
-    try {
-      return await send();
-    } finally {
-      if (this.#byKey.get(key) === turns) this.#committed(key, turns);
-    }
+    return turns;
+  }
+
+  /** Ends the wait of readers, since the engine has answered or the commit has failed. */
+  end(key: string, turns: KeyTurns): void {
+    if (this.#byKey.get(key) === turns) this.#committed(key, turns);
   }
 
   /** Notes a write that was refused because its state was too old. For some time the key's readers take turns. */
@@ -110,10 +121,10 @@ export class WriteTurns {
     for (const [key, turns] of this.#byKey) this.#forget(key, turns);
   }
 
-  #of(key: string): Turns {
+  #of(key: string): KeyTurns {
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
-    const turns: Turns = {
+    const turns: KeyTurns = {
       isCommitting: false,
       contendedUntilMs: 0,
       isTaken: false,
@@ -128,11 +139,11 @@ export class WriteTurns {
    * Runs when the engine has answered a commit. Other commits under way are not waited for: they expect the state
    * before it, and a client that sends one commit after the other must not hold readers back.
    */
-  #committed(key: string, turns: Turns): void {
+  #committed(key: string, turns: KeyTurns): void {
     const { contendedUntilMs, readers } = turns;
     if (contendedUntilMs <= this.#clock.monotonicNow()) return this.#forget(key, turns);
     this.#cancel(turns);
-    const next: Turns = { isCommitting: false, contendedUntilMs, isTaken: false, cancelTimer: undefined, readers };
+    const next: KeyTurns = { isCommitting: false, contendedUntilMs, isTaken: false, cancelTimer: undefined, readers };
     this.#byKey.set(key, next);
     if (readers.size === 0) return this.#rest(key, next);
     this.#take(key, next);
@@ -140,7 +151,7 @@ export class WriteTurns {
   }
 
   /** Releases the first reader in the queue, and all that have waited long enough. */
-  #releaseNext({ readers }: Turns): void {
+  #releaseNext({ readers }: KeyTurns): void {
     const longAgoMs = this.#clock.monotonicNow() - maxQueueMs;
     let isFirst = true;
     for (const reader of readers) {
@@ -151,31 +162,31 @@ export class WriteTurns {
   }
 
   /** Gives a reader the turn. If it does not write, the turns of all end: not every reader is a writer. */
-  #take(key: string, turns: Turns): void {
+  #take(key: string, turns: KeyTurns): void {
     turns.isTaken = true;
     this.#arm(turns, turnMs, () => this.#forget(key, turns));
   }
 
-  #limitCommit(key: string, turns: Turns): void {
+  #limitCommit(key: string, turns: KeyTurns): void {
     this.#arm(turns, maxCommitMs, () => this.#forget(key, turns));
   }
 
-  #rest(key: string, turns: Turns): void {
+  #rest(key: string, turns: KeyTurns): void {
     this.#arm(turns, contendedMs, () => this.#forget(key, turns));
   }
 
-  #forget(key: string, turns: Turns): void {
+  #forget(key: string, turns: KeyTurns): void {
     this.#cancel(turns);
     if (this.#byKey.get(key) === turns) this.#byKey.delete(key);
     for (const reader of turns.readers) reader.release();
   }
 
-  #arm(turns: Turns, ms: number, onTimeout: () => void): void {
+  #arm(turns: KeyTurns, ms: number, onTimeout: () => void): void {
     this.#cancel(turns);
     turns.cancelTimer = this.#clock.setBackgroundTimer(onTimeout, ms);
   }
 
-  #cancel(turns: Turns): void {
+  #cancel(turns: KeyTurns): void {
     turns.cancelTimer?.();
     turns.cancelTimer = undefined;
   }

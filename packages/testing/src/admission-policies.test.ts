@@ -204,8 +204,13 @@ describe('a binding', () => {
   });
 
   it('only warns where it does not deny', async () => {
-    await validate(cluster, { spec: { validations: denyAll }, binding: { validationActions: ['Warn', 'Audit'] } });
-    await create(map('a'));
+    // Warnings are headers of an answer.
+    await using served = await testCluster({ controlPlane: { admission: { disabled: ['ServiceAccount'] } } });
+    await validate(served, { spec: { validations: denyAll }, binding: { validationActions: ['Warn', 'Audit'] } });
+    const warnings: string[] = [];
+    await using client = await served.connect({ onWarning: (text) => warnings.push(text) });
+    expect((await client.create(ConfigMap, map('a'))).metadata?.name).toBe('a');
+    expect(warnings).toEqual(["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': no"]);
   });
 });
 

@@ -4,3 +4,7 @@ export const group = 'rbac.authorization.k8s.io';
 export const kind = 'Secret';
 export const text = 'each ConfigMap and every batch of events';
 export const groupVersion = { group: 'apps', mode: 'batch' };
+export const users = 'system:serviceaccounts';
+export const key = 'authorization.k8s.io/decision';
+export const path = /^\/api\/v1\/(?:nodes|pods)\/[^/?]+/;
+export const url = `/apis/${groupVersion.group}/v1/leases`;

@@ -27,7 +27,7 @@ const Echo = defineResource({
 });
 
 describe('defineResource', () => {
-  it('gives the token and the definition of the resource', () => {
+  it('gives the resource and its definition', () => {
     expect(Echo).toMatchObject({
       group: 'demo.dev',
       version: 'v1',

@@ -1,14 +1,15 @@
 // Converts objects of one definition with the program's function for it, or with its webhook. Results are checked, and
 // pruned by the schema of their version. Implements the port ObjectConversion of apiserver. Source:
 // apiextensions-apiserver conversion NewConverter and schemaCoercingConverter.
+
 import { type Clock, type DeepReadonly, StatusError, type UnstructuredObject } from '@kapstan/api';
 import { parseApiVersion, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
+import type { WebhookPool } from '@kapstan/apiserver';
 import {
   type ConversionContext,
   type ObjectConversion,
   pruneInSlices,
   type SchemaNode,
-  type WebhookPool,
 } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';

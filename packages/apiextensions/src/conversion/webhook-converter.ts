@@ -1,8 +1,10 @@
 // WebhookConverter asks the webhook of a definition to convert objects, all of one call in one review.
 // Source: apiextensions-apiserver conversion webhookConverter.
+
 import { type DeepReadonly, parseJson, stringifyJson } from '@kapstan/api';
 import { parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
-import { WebhookError, type WebhookPool, type WebhookTarget, webhookTarget } from '@kapstan/apiserver/internal';
+import type { WebhookPool, WebhookTarget } from '@kapstan/apiserver';
+import { WebhookError, webhookTarget } from '@kapstan/apiserver/internal';
 import type { WebhookConversion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';
 import { conversionReview, convertedObjectsOf, knownReviewVersions, type ReviewRequest } from './conversion-review.ts';

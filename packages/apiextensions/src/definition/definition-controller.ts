@@ -14,7 +14,7 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
-import { messageOf, nextTurn } from '@kapstan/api/internal';
+import { type MetricFamily, messageOf, nextTurn } from '@kapstan/api/internal';
 import {
   type RequestContext,
   type ResourceCatalog,
@@ -26,7 +26,6 @@ import {
 import type { ResourceFacts } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { MetricFamily } from '@kapstan/storage';
 import { ConversionFunctions } from '../conversion/conversion-functions.ts';
 import { ConversionMetrics } from '../conversion/conversion-metrics.ts';
 import type { ConversionPorts } from '../conversion/definition-conversion.ts';

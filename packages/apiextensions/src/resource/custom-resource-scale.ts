@@ -55,7 +55,7 @@ export function customScaleSubresource(
       ): Promise<void> | undefined => {
         const [object, oldObject] = [scaleOf(paths, next, 0), scaleOf(paths, old, 0)] as UnstructuredObject[];
         const part = { operation: 'UPDATE', phase: 'validate', name, subresource: 'scale', kind: scaleKind } as const;
-        return store.admitPart?.(context, { ...part, object: object ?? {}, ...(oldObject && { oldObject }) });
+        return store.admitPart?.(context, { ...part, object: object ?? {}, oldObject });
       };
       const how = { ...preconditions, managedFields: 'given', isAdmitted: true, validateAdmitted } as const;
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });

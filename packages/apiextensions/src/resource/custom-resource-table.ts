@@ -1,9 +1,10 @@
 // The Table of a custom resource: its name, then the columns of its definition, or its age if there are none. Source:
 // apiextensions registry/customresource/tableconvertor.
+
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { eachInSlices, isJsonObject, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
-import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
-import { Age, metadataDescription, nameOf } from '@kapstan/apiserver/internal';
+import { Age, type TableColumn, type TableConvertor } from '@kapstan/apiserver';
+import { metadataDescription, nameOf } from '@kapstan/apiserver/internal';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { compileJsonPath, type JsonPath } from './json-path.ts';
 

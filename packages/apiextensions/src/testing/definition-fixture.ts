@@ -2,12 +2,13 @@
 // it.
 
 import { deepCopy, type Logger, type UnstructuredObject } from '@kapstan/api';
+import { formatMetrics } from '@kapstan/api/internal';
 import type { ResourceStore } from '@kapstan/apiserver';
 import { ResourceCatalog, ResourceStack, type ResourceStackOptions } from '@kapstan/apiserver';
 import { type OpenEngine, StoreFixture, testContext } from '@kapstan/apiserver/testing';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { builtinFacts } from '@kapstan/kubernetes';
-import { formatMetrics, type Stored } from '@kapstan/storage';
+import type { Stored } from '@kapstan/storage';
 import { DefinitionController, type DefinitionControllerOptions } from '../definition/definition-controller.ts';
 import { definitionsId } from '../definition/definition-resource.ts';
 

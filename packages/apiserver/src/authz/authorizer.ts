@@ -34,7 +34,7 @@ export interface SelectorTerms<T> {
    */
   readonly requirements: readonly T[];
   /** The reason why some terms, or the whole selector, could not be read. */
-  readonly error?: Error;
+  readonly error?: Error | undefined;
 }
 
 /** The answer of an authorizer. "noOpinion" lets the next one decide; from the last one it is a refusal. */

@@ -33,7 +33,7 @@ export function createApplier(fieldManager: FieldManager, body: Uint8Array, call
 
 export interface ApplierCall extends ApplyCall {
   /** Absent = the body is parsed when the applier is called. */
-  readonly readYaml?: YamlReading;
+  readonly readYaml?: YamlReading | undefined;
 }
 
 interface ReadBody {

@@ -5,7 +5,7 @@ import type { SlicedWork } from '@kapstan/api/internal';
 type Entry = readonly [name: string, value: Readonly<Record<string, unknown>>];
 
 /** Returns all pieces, with a yield after each entry. */
-export function* piecesOf(
+export function* documentPieces(
   entries: readonly Entry[],
   make: (entry: Entry) => SlicedWork<Uint8Array[]>,
 ): SlicedWork<Uint8Array[]> {
@@ -23,7 +23,7 @@ export function* jsonMembers(
   textOf: (value: Entry[1], name: string) => SlicedWork<string>,
 ): SlicedWork<Uint8Array[]> {
   let comma = '';
-  return yield* piecesOf(entries, function* ([name, value]) {
+  return yield* documentPieces(entries, function* ([name, value]) {
     const text = Buffer.from(`${comma}${JSON.stringify(name)}:${yield* textOf(value, name)}`);
     comma = ',';
     return [text];

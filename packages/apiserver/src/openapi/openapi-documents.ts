@@ -8,7 +8,7 @@ import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { contentKey } from './content-key.ts';
 import { convertedBytes } from './converted-document.ts';
-import { joinPieces, jsonMembers, piecesOf } from './document-pieces.ts';
+import { documentPieces, joinPieces, jsonMembers } from './document-pieces.ts';
 import { KeptDocument } from './kept-document.ts';
 import { type Contents, describeContents } from './openapi-contents.ts';
 import { openApiHead, openApiPathPiece, openApiSchemaPieces } from './openapi-protobuf.ts';
@@ -162,10 +162,10 @@ function* protobufPieces(entry: Entry, { paths, schemas }: Contents): SlicedWork
   const { head, isCustom } = headOf(entry);
   return [
     openApiHead({ ...head, ...(isCustom ? {} : { components: { securitySchemes } }) }, schemas.length > 0),
-    ...(yield* piecesOf(paths, function* ([path, item]) {
+    ...(yield* documentPieces(paths, function* ([path, item]) {
       yield;
       return [openApiPathPiece(path, item)];
     })),
-    ...(yield* piecesOf(schemas, ([name, schema]) => openApiSchemaPieces(name, schema))),
+    ...(yield* documentPieces(schemas, ([name, schema]) => openApiSchemaPieces(name, schema))),
   ];
 }

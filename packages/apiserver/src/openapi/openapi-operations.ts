@@ -6,7 +6,7 @@ import { jsonEqual } from '../registry/meta/json-equality.ts';
 import { metaDescriptions, metaFacts } from '../schema/meta-types.ts';
 import { operationId, operationTag, operationText } from './operation-names.ts';
 
-export type Json = Record<string, unknown>;
+export type OpenApiObject = Record<string, unknown>;
 type AnySubresource = ResourceDefinition['subresources'][number];
 
 export interface Action {
@@ -20,12 +20,12 @@ export interface Action {
 /** References to the types that operations use. */
 export interface TypeNames {
   /** The kind of the resource, and the kind of its lists. */
-  readonly kind: Json;
-  readonly list: Json;
+  readonly kind: OpenApiObject;
+  readonly list: OpenApiObject;
   /** Returns a reference to a type by the name of its definition. */
-  refTo(definition: string): Json;
+  refTo(definition: string): OpenApiObject;
   /** Returns a reference to the kind of a subresource; undefined when it has no definition. */
-  refToKind(kind: GroupVersionKind): Json | undefined;
+  refToKind(kind: GroupVersionKind): OpenApiObject | undefined;
 }
 
 export interface DescribedPlace {
@@ -57,7 +57,7 @@ const patchTypes = [
   'application/apply-patch+yaml',
 ];
 
-export function describeOperation(place: DescribedPlace, action: Action): Json {
+export function describeOperation(place: DescribedPlace, action: Action): OpenApiObject {
   const { definition, kind, subresource, forAllNamespaces, withPath } = place;
   const { namespaced } = definition;
   const named = {
@@ -83,7 +83,7 @@ function wordOf({ verb, action }: Action): string {
   return verb === 'watch' ? action : verb;
 }
 
-function bodyOf({ definition, names, ...place }: DescribedPlace, { action }: Action): Json {
+function bodyOf({ definition, names, ...place }: DescribedPlace, { action }: Action): OpenApiObject {
   const isCustom = definition.isCustom === true;
   const types = isCustom ? [json, yaml] : ['*/*'];
   switch (action) {
@@ -103,7 +103,7 @@ function bodyOf({ definition, names, ...place }: DescribedPlace, { action }: Act
   }
 }
 
-function responsesOf(place: DescribedPlace, { action }: Action): Json {
+function responsesOf(place: DescribedPlace, { action }: Action): OpenApiObject {
   const isCustom = place.definition.isCustom === true;
   const told = (isCustom && action === 'patch' ? undefined : codes[action]) ?? { 200: 'OK' };
   const content = contentOf(answeredTypes(place, action), answered(place, action));
@@ -118,7 +118,7 @@ function answeredTypes({ definition, subresource }: DescribedPlace, action: stri
   return watching.has(action) ? [...whole, `${json};stream=watch`, `${protobuf};stream=watch`] : whole;
 }
 
-function answered(place: DescribedPlace, action: string): Json {
+function answered(place: DescribedPlace, action: string): OpenApiObject {
   const { definition, names, subresource } = place;
   switch (action) {
     case 'connect':
@@ -141,23 +141,23 @@ function answered(place: DescribedPlace, action: string): Json {
 }
 
 /** Returns the schema of the object in request and answer. */
-function objectOf({ definition, names, kind, subresource }: DescribedPlace): Json {
+function objectOf({ definition, names, kind, subresource }: DescribedPlace): OpenApiObject {
   if (subresource?.type !== 'object') return names.kind;
   return names.refToKind(kind) ?? (kind.kind === definition.kind ? names.kind : {});
 }
 
-function contentOf(types: readonly string[], schema: Json): Json {
+function contentOf(types: readonly string[], schema: OpenApiObject): OpenApiObject {
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 }
 
 /**
  * Leaves out an empty list, because Go drops it when it reads and writes a document, which must survive that unchanged.
  */
-function unlessEmpty(word: string, list: readonly unknown[]): Json {
+function unlessEmpty(word: string, list: readonly unknown[]): OpenApiObject {
   return list.length === 0 ? {} : { [word]: list };
 }
 
-function queryParameters({ definition, queryOptions }: DescribedPlace, { action }: Action): readonly Json[] {
+function queryParameters({ definition, queryOptions }: DescribedPlace, { action }: Action): readonly OpenApiObject[] {
   const isCustom = definition.isCustom === true;
   // Custom resources take the parameters of a list, and are read at a version.
   const from = isCustom && action === 'deletecollection' ? 'list' : action;
@@ -172,7 +172,7 @@ function queryParameters({ definition, queryOptions }: DescribedPlace, { action 
 }
 
 /** Go documents a list like one of its elements, and leaves times out. */
-const optionTypes: Readonly<Record<QueryOptionTypes[string], Json | undefined>> = {
+const optionTypes: Readonly<Record<QueryOptionTypes[string], OpenApiObject | undefined>> = {
   string: { type: 'string' },
   boolean: { type: 'boolean' },
   integer: { type: 'integer' },
@@ -181,10 +181,10 @@ const optionTypes: Readonly<Record<QueryOptionTypes[string], Json | undefined>> 
   numbers: { type: 'integer' },
 };
 
-const known = new Map<string, Json>();
+const known = new Map<string, OpenApiObject>();
 
 /** Returns the same object for the same parameter, because thousands of operations have it. */
-function queryParameter(action: string, name: string, type: Json): Json {
+function queryParameter(action: string, name: string, type: OpenApiObject): OpenApiObject {
   const description = textOf(name, action);
   const key = JSON.stringify([name, type, description]);
   const parameter = known.get(key) ?? {
@@ -201,7 +201,7 @@ function textOf(name: string, action: string): string | undefined {
   return (action === 'patch' ? patchParameters[name] : undefined) ?? parameters[name];
 }
 
-export function pathParameter(name: string, kind: string): Json {
+export function pathParameter(name: string, kind: string): OpenApiObject {
   const description = name === 'name' ? `name of the ${kind}` : textOf(name, '');
   return {
     ...{ name, in: 'path' },
@@ -211,16 +211,19 @@ export function pathParameter(name: string, kind: string): Json {
 }
 
 /** Parameters of all operations of a path are listed once, at the path. */
-export function withSharedParameters(operations: Readonly<Record<string, Json>>, parameters: readonly Json[]): Json {
-  const lists = Object.values(operations).map((operation) => (operation.parameters ?? []) as readonly Json[]);
+export function withSharedParameters(
+  operations: Readonly<Record<string, OpenApiObject>>,
+  parameters: readonly OpenApiObject[],
+): OpenApiObject {
+  const lists = Object.values(operations).map((operation) => (operation.parameters ?? []) as readonly OpenApiObject[]);
   const [first = [], ...rest] = lists;
   const shared = first.filter((one) =>
     rest.every((list) => list.some((other) => other === one || jsonEqual(other, one))),
   );
   const names = new Set(shared.map(({ name }) => name));
-  const item: Json = {};
+  const item: OpenApiObject = {};
   for (const [method, { parameters: own = [], ...operation }] of Object.entries(operations)) {
-    const left = (own as readonly Json[]).filter(({ name }) => !names.has(name));
+    const left = (own as readonly OpenApiObject[]).filter(({ name }) => !names.has(name));
     item[method] = left.length === 0 ? operation : { ...operation, parameters: left };
   }
   const all = [...shared, ...parameters];

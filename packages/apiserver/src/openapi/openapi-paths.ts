@@ -7,7 +7,7 @@ import { namespacesSegment } from '../registry/meta/names.ts';
 import {
   type Action,
   describeOperation,
-  type Json,
+  type OpenApiObject,
   pathParameter,
   type TypeNames,
   withSharedParameters,
@@ -33,7 +33,7 @@ const watchListAction: Action = { method: 'get', verb: 'watch', action: 'watchli
 const watchAction: Action = { method: 'get', verb: 'watch', action: 'watch' };
 
 /** Returns the operations by path. */
-export function resourcePaths(definition: ResourceDefinition, names: TypeNames): Readonly<Json> {
+export function resourcePaths(definition: ResourceDefinition, names: TypeNames): Readonly<OpenApiObject> {
   return new ResourcePaths(definition, names).all();
 }
 
@@ -50,7 +50,7 @@ interface Place {
 class ResourcePaths {
   readonly #definition: ResourceDefinition;
   readonly #names: TypeNames;
-  readonly #paths: Json = {};
+  readonly #paths: OpenApiObject = {};
   readonly #root: string;
   readonly #scope: string;
   readonly #within: readonly string[];
@@ -64,7 +64,7 @@ class ResourcePaths {
     this.#within = namespaced ? ['namespace'] : [];
   }
 
-  all(): Readonly<Json> {
+  all(): Readonly<OpenApiObject> {
     const { resource, verbs, namespaced, isCustom, subresources } = this.#definition;
     const collection = `${this.#root}${this.#scope}/${resource}`;
     const own = { verbs, kind: this.#definition, subresource: undefined };
@@ -122,7 +122,10 @@ class ResourcePaths {
       ...{ forAllNamespaces: place.forAllNamespaces === true, withPath: place.parameters.includes('path') },
       queryOptions: queryOptionsOf(place.subresource),
     };
-    const operations = served.map((action): [string, Json] => [action.method, describeOperation(described, action)]);
+    const operations = served.map((action): [string, OpenApiObject] => [
+      action.method,
+      describeOperation(described, action),
+    ]);
     const parameters = place.parameters.map((name) => pathParameter(name, kind));
     this.#paths[place.path] = withSharedParameters(Object.fromEntries(operations), parameters);
   }

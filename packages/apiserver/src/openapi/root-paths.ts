@@ -1,7 +1,7 @@
 // Describes the paths that belong to no resource: discovery, the version, and the pages of the service account issuer.
 // Used by openapi-documents.ts and swagger-documents.ts. Source: apiserver endpoints/discovery, pkg/routes.
 import { formatApiVersion, type GroupVersion } from '@kapstan/api/internal';
-import type { Json, TypeNames } from './openapi-operations.ts';
+import type { OpenApiObject, TypeNames } from './openapi-operations.ts';
 import { camelCase, operationTag } from './operation-names.ts';
 
 const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
@@ -90,7 +90,7 @@ export function groupVersionPage(of: GroupVersion): RootPage {
   return { path, page };
 }
 
-export function describePage({ page }: RootPage, names: Pick<TypeNames, 'refTo'>): Json {
+export function describePage({ page }: RootPage, names: Pick<TypeNames, 'refTo'>): OpenApiObject {
   const schema = page.definition === undefined ? { type: 'string' } : names.refTo(page.definition);
   const content = Object.fromEntries(page.types.map((type) => [type, { schema }]));
   return {

@@ -9,11 +9,11 @@ import { type RemoteSwagger, withoutConflicts } from '../aggregation/remote-swag
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import { contentKey } from './content-key.ts';
-import { joinPieces, jsonMembers, piecesOf } from './document-pieces.ts';
+import { documentPieces, joinPieces, jsonMembers } from './document-pieces.ts';
 import { KeptDocument } from './kept-document.ts';
 import { type Contents, describeContents } from './openapi-contents.ts';
 import type { OpenApiDocumentsOptions } from './openapi-documents.ts';
-import type { Json } from './openapi-operations.ts';
+import type { OpenApiObject } from './openapi-operations.ts';
 import { ComponentSchemas, shownTypes } from './openapi-schemas.ts';
 import { type RootPage, rootPages } from './root-paths.ts';
 import { SharedParameters } from './shared-parameters.ts';
@@ -91,7 +91,7 @@ async function makeDocument({ catalog, morePages, others }: Sources, form: Swagg
   return runInTurns(joinPieces(form === 'json' ? jsonPieces(contents, remote) : protobufPieces(contents, remote)));
 }
 
-type Entries = [string, Json][];
+type Entries = [string, OpenApiObject][];
 
 /** Returns everything of other servers that the document does not have yet, under names that are free. */
 function* remoteParts({ paths, schemas }: Contents, others: readonly RemoteSwagger[]): SlicedWork<Parts> {
@@ -99,12 +99,12 @@ function* remoteParts({ paths, schemas }: Contents, others: readonly RemoteSwagg
   if (others.length === 0) return added;
   const wanted = new Set(others.flatMap(({ definitions }) => [...definitions.keys()]));
   const known = {
-    paths: new Map<string, Json>(paths),
-    definitions: new Map<string, Json>(),
-    parameters: new Map<string, Json>(),
+    paths: new Map<string, OpenApiObject>(paths),
+    definitions: new Map<string, OpenApiObject>(),
+    parameters: new Map<string, OpenApiObject>(),
   };
   for (const [name, schema] of schemas) {
-    if (wanted.has(name)) known.definitions.set(name, (yield* swaggerSchema(schema)) as Json);
+    if (wanted.has(name)) known.definitions.set(name, (yield* swaggerSchema(schema)) as OpenApiObject);
     else known.definitions.set(name, schema);
   }
   for (const other of others) {
@@ -132,12 +132,12 @@ function* jsonPieces({ paths, customPaths, schemas }: Contents, remote: Parts): 
     Buffer.from(`{"swagger":"2.0","info":${JSON.stringify(info)},"paths":{`),
     ...(yield* jsonMembers([...paths, ...remote.paths], (item, path) =>
       stringifyInSlices(
-        otherPaths.get(path) ?? swaggerPathItem(item as Json, { isCustom: customPaths.has(path), shared }),
+        otherPaths.get(path) ?? swaggerPathItem(item as OpenApiObject, { isCustom: customPaths.has(path), shared }),
       ),
     )),
     Buffer.from('},"definitions":{'),
     ...(yield* jsonMembers([...schemas, ...remote.definitions], function* (schema, name) {
-      return yield* stringifyInSlices(otherDefinitions.get(name) ?? (yield* swaggerSchema(schema as Json)));
+      return yield* stringifyInSlices(otherDefinitions.get(name) ?? (yield* swaggerSchema(schema as OpenApiObject)));
     })),
     Buffer.from('},"parameters":{'),
     ...(yield* jsonMembers([...shared.all(), ...remote.parameters], stringifyInSlices)),
@@ -151,22 +151,22 @@ function* protobufPieces({ paths, customPaths, schemas }: Contents, remote: Part
   const shared = new SharedParameters();
   return [
     swaggerHead(info),
-    ...(yield* piecesOf(paths, function* ([path, item]) {
+    ...(yield* documentPieces(paths, function* ([path, item]) {
       yield;
       return [swaggerPathPiece(path, swaggerPathItem(item, { isCustom: customPaths.has(path), shared }))];
     })),
-    ...(yield* piecesOf(remote.paths, function* ([path, item]) {
+    ...(yield* documentPieces(remote.paths, function* ([path, item]) {
       yield;
       return unlessMalformed(() => [swaggerPathPiece(path, item)]);
     })),
-    ...(yield* piecesOf(schemas, function* ([name, schema]) {
+    ...(yield* documentPieces(schemas, function* ([name, schema]) {
       return yield* swaggerDefinitionPieces(name, yield* swaggerSchema(schema));
     })),
-    ...(yield* piecesOf(remote.definitions, function* ([name, schema]) {
+    ...(yield* documentPieces(remote.definitions, function* ([name, schema]) {
       return yield* swaggerDefinitionPieces(name, schema);
     })),
     ...[...shared.all(), ...remote.parameters].flatMap(([name, parameter]) =>
-      unlessMalformed(() => [swaggerParameterPiece(name, parameter as Json)]),
+      unlessMalformed(() => [swaggerParameterPiece(name, parameter as OpenApiObject)]),
     ),
     swaggerTail({ securityDefinitions, security }),
   ];

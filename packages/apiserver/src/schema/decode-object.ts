@@ -36,7 +36,7 @@ import { YamlSyntaxError } from './yaml-reader.ts';
 export interface DocumentForm {
   readonly mediaType: 'application/json' | 'application/yaml';
   /** Reads a YAML body. Absent = the body is parsed at once. */
-  readonly readYaml?: YamlReading;
+  readonly readYaml?: YamlReading | undefined;
 }
 
 export interface DecodeObjectOptions extends DocumentForm {

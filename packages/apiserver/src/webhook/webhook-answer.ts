@@ -24,7 +24,7 @@ interface Refusal {
 }
 
 /** Returns the message for an answer whose code is not 2xx. */
-export function refusalText(refusal: Refusal): string {
+export function webhookRefusalText(refusal: Refusal): string {
   const told = statusMessage(refusal.body);
   if (told !== undefined) return told;
   const text = shownBody(refusal);

@@ -21,7 +21,7 @@ export interface WebhookTrust {
   readonly trustsAnyone?: boolean | undefined;
 }
 
-export interface WebhookConnectionsOptions {
+export interface ConnectionSetOptions {
   readonly trust: WebhookTrust;
   /** Maximum number of connections to one place. */
   readonly maxConnections: number;
@@ -56,7 +56,7 @@ export class WebhookConnections {
   readonly #places = new Map<string, Connections>();
   #isEnded = false;
 
-  constructor({ trust, maxConnections }: WebhookConnectionsOptions) {
+  constructor({ trust, maxConnections }: ConnectionSetOptions) {
     const { caBundle, certificate = {}, trustsAnyone = false } = trust;
     const authorities = caBundle.trim() === '' ? {} : { ca: caBundle };
     // The context is made once, because reading authorities takes as long as a handshake.

@@ -14,7 +14,7 @@ import {
 import { dialError } from '../peer/dial-error.ts';
 import type { ResolveService } from '../peer/service-address.ts';
 import { CallStop } from './call-stop.ts';
-import { refusalText } from './webhook-answer.ts';
+import { webhookRefusalText } from './webhook-answer.ts';
 import type { WebhookAnswer } from './webhook-connection.ts';
 import type { WebhookConnections, WebhookTrust } from './webhook-connections.ts';
 import { type WebhookAddress, type WebhookKeyPair, type WebhookTarget, webhookAddress } from './webhook-target.ts';
@@ -290,7 +290,10 @@ function tooLarge(maxBytes: number): WebhookError {
 /** Throws WebhookError for an answer that is not 2xx. */
 function answerOf({ code, contentType, body }: WebhookAnswer): WebhookPoolAnswer {
   if (code >= 200 && code < 300) return { body, contentType, code };
-  throw new WebhookError(refusalText({ code, contentType, body: body.toString('utf8') }), { reason: 'refused', code });
+  throw new WebhookError(webhookRefusalText({ code, contentType, body: body.toString('utf8') }), {
+    reason: 'refused',
+    code,
+  });
 }
 
 /**

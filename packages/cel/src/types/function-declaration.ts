@@ -34,17 +34,17 @@ interface Signature {
   readonly id: string;
   readonly params: readonly string[];
   readonly result: string;
-  readonly run?: Implementation;
+  readonly run?: Implementation | undefined;
 }
 
 /** Makes an overload for calls such as `f(x)`. */
 export function globalOverload(id: string, signature: string, run?: Implementation): Overload {
-  return makeOverload({ ...parseSignature(id, signature), ...(run && { run }) }, false);
+  return makeOverload({ ...parseSignature(id, signature), run }, false);
 }
 
 /** Makes an overload for calls such as `x.f(y)`; the first parameter is `x`. */
 export function memberOverload(id: string, signature: string, run?: Implementation): Overload {
-  return makeOverload({ ...parseSignature(id, signature), ...(run && { run }) }, true);
+  return makeOverload({ ...parseSignature(id, signature), run }, true);
 }
 
 /** Parses `int, list(A) -> bool`. */

@@ -115,7 +115,10 @@ describe('a SOCKS5 proxy', () => {
       [5, 0, 0, 4, ...Buffer.alloc(18)],
     ]) {
       steps = [noLogin, { wait: 10, say }];
-      (await tunnel('http://1.2.3.4')).destroy();
+      const socket = await tunnel('http://1.2.3.4');
+      // Nothing of the answer is left for the reader of the tunnel.
+      expect([socket.destroyed, socket.read()]).toEqual([false, null]);
+      socket.destroy();
     }
   });
 

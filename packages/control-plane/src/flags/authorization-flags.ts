@@ -106,7 +106,7 @@ export function allowsEverything(
 }
 
 /** The flags have been checked. */
-export function authorizationSettings(flags: AuthorizationFlags): AuthorizationSettings {
+export function authorizationFromFlags(flags: AuthorizationFlags): AuthorizationSettings {
   const given = (name: 'authorization-policy-file' | 'authorization-config') =>
     flags[name] === '' ? undefined : flags[name];
   const configFile = flags['authorization-webhook-config-file'];

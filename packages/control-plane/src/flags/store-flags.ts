@@ -100,13 +100,12 @@ export async function etcdOptions(flags: StoreFlags): Promise<EtcdEngineOptions 
       startingWith(`--${name}`, () => readIfNamed(flags[name])),
     ),
   );
-  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   return {
     endpoints: flags['etcd-servers'],
     compactionIntervalMs: flags['etcd-compaction-interval'],
     healthTimeoutMs: flags['etcd-healthcheck-timeout'],
     readinessTimeoutMs: flags['etcd-readycheck-timeout'],
-    ...(Object.keys(tls).length > 0 && { tls }),
+    tls: ca || cert || key ? { ca, cert, key } : undefined,
   };
 }
 

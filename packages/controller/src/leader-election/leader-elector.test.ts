@@ -356,10 +356,10 @@ describe('LeaderElector', () => {
     const client = server.client('me');
     const repeating = {
       ...client,
-      update: async (token: typeof Lease, lease: Lease, options: CallOptions = {}): Promise<Lease> => {
+      update: async (resource: typeof Lease, lease: Lease, options: CallOptions = {}): Promise<Lease> => {
         await new Promise<void>((resolve) => (again = resolve));
         options.beforeAttempt?.();
-        return await client.update(token, lease, options);
+        return await client.update(resource, lease, options);
       },
     } as unknown as ResourceClient;
     const { log, finished } = candidate(

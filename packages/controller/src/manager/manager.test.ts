@@ -306,7 +306,7 @@ describe('an index of a controller', () => {
 
   it('has its definition installed with the others', async () => {
     const applied: string[] = [];
-    const apply = async (_token: Resource, { metadata }: TestConfigMap) => void applied.push(metadata?.name ?? '');
+    const apply = async (_resource: Resource, { metadata }: TestConfigMap) => void applied.push(metadata?.name ?? '');
     const defined = { ...users, definition: { metadata: { name: 'pods.demo.dev' } } } as typeof users;
     const one = controller(testConfigMaps)
       .index(defined, 'uses', usedMap)
@@ -352,7 +352,7 @@ describe('the end of a manager', () => {
   /** Makes a controller whose 50 objects record an Event each, and a client that takes 140 ms for each. */
   function talkative(): { readonly client: ResourceClient; readonly talking: Controller; readonly written: string[] } {
     const written: string[] = [];
-    const create = async (_token: Resource, object: { readonly message?: string }, { signal }: CallOptions = {}) => {
+    const create = async (_resource: Resource, object: { readonly message?: string }, { signal }: CallOptions = {}) => {
       await delay(clock, 140, signal);
       written.push(object.message ?? '');
       return object;
@@ -392,7 +392,8 @@ describe('the end of a manager', () => {
 
   it('does not wait for events that nobody takes', async () => {
     const { talking } = talkative();
-    const create = (_token: Resource, _object: unknown, { signal }: CallOptions = {}) => delay(clock, 60_000, signal);
+    const create = (_resource: Resource, _object: unknown, { signal }: CallOptions = {}) =>
+      delay(clock, 60_000, signal);
     const ended = run(talking, { client: { ...sources, create } as unknown as ResourceClient, gracePeriodMs: 30_000 });
     await clock.advance(0);
     stop.abort();
@@ -405,14 +406,14 @@ describe('the end of a manager', () => {
     const log: string[] = [];
     const leases = new Map<string, unknown>();
     const slow = async (
-      token: Resource,
+      resource: Resource,
       object: { readonly message?: string; readonly spec?: LogFields },
       { beforeAttempt = () => undefined }: CallOptions = {},
     ) => {
       // Waits a turn, like a client that first gets its credentials.
       await Promise.resolve();
       beforeAttempt();
-      if (token.kind === Event.kind) {
+      if (resource.kind === Event.kind) {
         await new Promise<void>((resolve) => clock.setTimer(resolve, 100));
         log.push(object.message ?? '');
       } else {

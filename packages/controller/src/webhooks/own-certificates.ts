@@ -17,7 +17,7 @@ import type { CertificateStore, StoredCertificates } from './certificate-store.t
 import { followAgain } from './follow-again.ts';
 import { Wake } from './wake.ts';
 
-export interface OwnCertificatesOptions {
+export interface OwnCertificatesPorts {
   readonly store: CertificateStore;
   /** Names and addresses under which API servers call. */
   readonly hosts: readonly string[];
@@ -31,7 +31,7 @@ const longestWaitMs = 3_600_000;
 const pauses = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0.5, resetAfterMs: 120_000 } as const;
 
 export class OwnCertificates implements CertificateSource {
-  readonly #options: OwnCertificatesOptions;
+  readonly #options: OwnCertificatesPorts;
   readonly #wake: Wake;
   #events: CertificateEvents = { onChange: () => undefined, isTrusted: () => true };
   #signal: AbortSignal = new AbortController().signal;
@@ -40,7 +40,7 @@ export class OwnCertificates implements CertificateSource {
   #trusted: { readonly bundle: string; readonly sinceMs: number } | undefined;
   #work: Promise<unknown> = Promise.resolve();
 
-  constructor(options: OwnCertificatesOptions) {
+  constructor(options: OwnCertificatesPorts) {
     this.#options = options;
     this.#wake = new Wake(options.clock);
   }

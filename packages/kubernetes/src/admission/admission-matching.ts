@@ -9,7 +9,7 @@ import {
   type NamespaceReader,
   RequestMatching,
 } from '@kapstan/apiserver/internal';
-import { namespaces } from './namespace-exists.ts';
+import { namespaceResource } from './namespace-exists.ts';
 
 /** Parts that the plug-ins of webhooks and of policies share. */
 export interface AdmissionMatching {
@@ -26,10 +26,12 @@ export function admissionMatching(catalog: ResourceCatalog): AdmissionMatching {
 function namespaceReader(catalog: ResourceCatalog): NamespaceReader {
   const reader = new ObjectReader(catalog);
   return {
-    resource: namespaces,
+    resource: namespaceResource,
     read: async (name) => {
       const target = { namespace: '', name };
-      return (await reader.get(namespaces, target, 'cached')) ?? (await reader.get(namespaces, target, 'live'));
+      return (
+        (await reader.get(namespaceResource, target, 'cached')) ?? (await reader.get(namespaceResource, target, 'live'))
+      );
     },
   };
 }

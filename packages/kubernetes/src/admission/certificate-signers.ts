@@ -3,14 +3,8 @@
 // pkg/certauthorization.
 
 import type { DeepReadonly } from '@kapstan/api';
-import { formatGroupResource } from '@kapstan/api/internal';
-import type {
-  AdmissionAttributes,
-  AdmissionOperation,
-  AdmissionPlugin,
-  Authorizer,
-  UserInfo,
-} from '@kapstan/apiserver';
+import { type AdmissionOperation, formatGroupResource } from '@kapstan/api/internal';
+import type { AdmissionAttributes, AdmissionPlugin, Authorizer, UserInfo } from '@kapstan/apiserver';
 import { jsonEqual, refuse } from '@kapstan/apiserver/internal';
 
 type Fields = DeepReadonly<{

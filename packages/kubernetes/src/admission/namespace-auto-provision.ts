@@ -5,7 +5,7 @@ import { isAlreadyExists } from '@kapstan/api';
 import { messageOf } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader, ResourceCatalog } from '@kapstan/apiserver';
 import { refuse } from '@kapstan/apiserver/internal';
-import { isOfNamespaces, namespaces } from './namespace-exists.ts';
+import { isOfNamespaces, namespaceResource } from './namespace-exists.ts';
 
 export function namespaceAutoProvision(reader: ObjectReader, catalog: ResourceCatalog): AdmissionPlugin {
   return {
@@ -13,7 +13,7 @@ export function namespaceAutoProvision(reader: ObjectReader, catalog: ResourceCa
     admit: async (attributes) => {
       const { namespace, operation, context } = attributes;
       if (operation !== 'CREATE' || context.dryRun || namespace === '' || isOfNamespaces(attributes)) return;
-      const present = await reader.get(namespaces, { namespace: '', name: namespace }, 'cached');
+      const present = await reader.get(namespaceResource, { namespace: '', name: namespace }, 'cached');
       if (present === undefined) await provide(catalog, attributes);
     },
   };
@@ -22,7 +22,7 @@ export function namespaceAutoProvision(reader: ObjectReader, catalog: ResourceCa
 /** Creates the namespace as the server, because the user need not have permission to create namespaces. */
 async function provide(catalog: ResourceCatalog, attributes: AdmissionAttributes): Promise<void> {
   const { context, namespace: name } = attributes;
-  const { group, version, resource } = namespaces;
+  const { group, version, resource } = namespaceResource;
   const user = { name: 'system:apiserver', groups: ['system:masters'] };
   const own = { ...context, user, namespace: '', fieldManager: 'kapstan' };
   const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };

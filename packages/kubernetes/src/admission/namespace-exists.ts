@@ -4,7 +4,7 @@ import { notFound } from '@kapstan/api/errors';
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 
-export const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+export const namespaceResource: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 
 /** A request about a namespace has that namespace's own name as its namespace. */
 export function isOfNamespaces({ resource }: AdmissionAttributes): boolean {
@@ -18,8 +18,10 @@ export function namespaceExists(reader: ObjectReader): AdmissionPlugin {
       const { namespace: name } = attributes;
       if (name === '' || isOfNamespaces(attributes)) return;
       const target = { namespace: '', name };
-      const found = (await reader.get(namespaces, target, 'cached')) ?? (await reader.get(namespaces, target, 'live'));
-      if (found === undefined) throw notFound(namespaces, name);
+      const found =
+        (await reader.get(namespaceResource, target, 'cached')) ??
+        (await reader.get(namespaceResource, target, 'live'));
+      if (found === undefined) throw notFound(namespaceResource, name);
     },
   };
 }

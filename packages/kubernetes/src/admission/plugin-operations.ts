@@ -1,6 +1,6 @@
 // The operations for which the built plug-ins are called; plug-ins from elsewhere are called for all. Used by
 // built-in-plugins.ts. Source: their admission.NewHandler.
-import type { AdmissionOperation } from '@kapstan/apiserver';
+import type { AdmissionOperation } from '@kapstan/api/internal';
 import { allOperations } from '@kapstan/apiserver';
 
 type Operations = readonly AdmissionOperation[];

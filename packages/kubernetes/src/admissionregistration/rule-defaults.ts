@@ -13,7 +13,7 @@ export function setRuleDefaults(rules: readonly RuleWithOperations[] | undefined
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 
 /** Source: validateRuleWithOperations. */
-export function validateRule(at: Field, rule: DeepReadonly<RuleWithOperations>): void {
+export function validateOperationsRule(at: Field, rule: DeepReadonly<RuleWithOperations>): void {
   validateWithWildcard(at.child('operations'), rule.operations ?? [], 'operations');
   at.child('operations').each(rule.operations, (operation, place) => place.oneOf(operation, operations));
   validateWithWildcard(at.child('apiGroups'), rule.apiGroups ?? [], 'API groups');

@@ -30,7 +30,7 @@ export function reviewedSelectors(attributes: DeepReadonly<ResourceAttributes>):
     parse: (text) => parseLabelSelector(text).requirements,
     read: readLabelTerm,
   });
-  return { ...(fields && { fieldSelector: fields }), ...(labels && { labelSelector: labels }) };
+  return { fieldSelector: fields, labelSelector: labels };
 }
 
 /** Returns the evaluationError of the review; undefined when there is none. */
@@ -61,7 +61,7 @@ function termsOf<T>(
     }
   }
   const error = errors.length > 1 ? new AggregateError(errors) : errors[0];
-  return { requirements: known, ...(error && { error }) };
+  return { requirements: known, error };
 }
 
 /** Fields can only be compared with a single value. Throws TypeError. */

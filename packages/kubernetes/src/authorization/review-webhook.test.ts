@@ -1,6 +1,5 @@
 import { nextTurn } from '@kapstan/api/internal';
-import type { ReviewStatus } from '@kapstan/apiserver';
-import type { WebhookPool } from '@kapstan/apiserver/internal';
+import type { ReviewStatus, WebhookPool } from '@kapstan/apiserver';
 import { expect, it } from 'vitest';
 import { reviewWebhook } from './review-webhook.ts';
 

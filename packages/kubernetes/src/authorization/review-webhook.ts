@@ -3,7 +3,7 @@
 // subjectAccessReviewV1beta1ClientGW).
 import { stringifyJson } from '@kapstan/api';
 import { formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
-import type { ReviewSpec, ReviewStatus, WebhookTarget } from '@kapstan/apiserver';
+import type { ReviewSpec, ReviewStatus, WebhookPool, WebhookTarget } from '@kapstan/apiserver';
 import {
   DecodeError,
   decodeTypedInSlices,
@@ -17,7 +17,6 @@ import {
   textSchema,
   typeMeta,
   WebhookError,
-  type WebhookPool,
 } from '@kapstan/apiserver/internal';
 import { runInTurns } from '@kapstan/storage';
 

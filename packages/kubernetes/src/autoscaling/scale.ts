@@ -38,7 +38,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
       const validateAdmitted = (next: DeepReadonly<T>, old: DeepReadonly<T>): Promise<void> | undefined => {
         const [object, oldObject] = [scaleOf(kind, next), scaleOf(kind, old)] as UnstructuredObject[];
         const part = { operation: 'UPDATE', phase: 'validate', name, subresource: 'scale', kind: scaleKind } as const;
-        return store.admitPart?.(context, { ...part, object: object ?? {}, ...(oldObject && { oldObject }) });
+        return store.admitPart?.(context, { ...part, object: object ?? {}, oldObject });
       };
       const how = { ...preconditions, managedFields: 'given', isAdmitted: true, validateAdmitted } as const;
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });

@@ -18,7 +18,7 @@ const maxSucceededIndexesBytes = 64 * 1024;
 /** Formats a list like Go's %q. */
 const quoted = (values: readonly string[]): string => `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 
-export function validateFailurePolicy(at: Field, spec: ReadonlySpec): void {
+export function validatePodFailurePolicy(at: Field, spec: ReadonlySpec): void {
   const rules = spec.podFailurePolicy?.rules ?? [];
   const place = at.child('rules');
   if (rules.length > maxFailureRules) place.tooMany(rules.length, maxFailureRules);

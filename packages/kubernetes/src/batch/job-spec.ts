@@ -5,7 +5,7 @@ import type { JobSpec } from '@kapstan/kinds/batch/v1';
 import { setPodTemplateDefaults } from '../core/pods/pod-spec-defaults.ts';
 import { validatePodTemplate } from '../core/pods/pod-spec-validation.ts';
 import { domainPathErrors } from '../validation/value-rules.ts';
-import { validateFailurePolicy, validateSuccessPolicy } from './job-policies.ts';
+import { validatePodFailurePolicy, validateSuccessPolicy } from './job-policies.ts';
 
 /**
  * Sets the defaults of a job, but not of a cron job's template, which get them when the job is made. Source:
@@ -50,7 +50,7 @@ export function validateJobSpec(at: Field, spec: ReadonlySpec | undefined): void
     if (Buffer.byteLength(spec.managedBy) > maxManagedByBytes) at.child('managedBy').tooLong(maxManagedByBytes);
   }
   validateCompletionMode(at, spec ?? {});
-  if (spec?.podFailurePolicy !== undefined) validateFailurePolicy(at.child('podFailurePolicy'), spec);
+  if (spec?.podFailurePolicy !== undefined) validatePodFailurePolicy(at.child('podFailurePolicy'), spec);
   if (spec?.successPolicy !== undefined) validateSuccessPolicy(at.child('successPolicy'), spec);
   if (spec?.podReplacementPolicy !== undefined) {
     const supported = spec.podFailurePolicy === undefined ? ['Failed', 'TerminatingOrFailed'] : ['Failed'];

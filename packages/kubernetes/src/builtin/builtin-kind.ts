@@ -1,7 +1,7 @@
 // BuiltinKind: the rules that the folder of a resource defines. builtin-resource.ts adds the facts.
 import type { Clock, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { Authorizer, ResourceStore } from '@kapstan/apiserver';
-import type { TypedKind, ValidationPolicy } from '@kapstan/apiserver/internal';
+import type { ServerCapabilities, TypedKind } from '@kapstan/apiserver/internal';
 import type { NodePortRange, NodePortRegistry } from './node-port-registry.ts';
 import type { TokenIssuer } from './token-issuer.ts';
 
@@ -26,7 +26,7 @@ export interface BuiltinServer {
   readonly random: () => number;
   /** Absent = serviceaccounts/token is refused with 501. */
   readonly tokens?: TokenIssuer | undefined;
-  readonly policy: ValidationPolicy;
+  readonly policy: ServerCapabilities;
   /** Time for which events are kept (`--event-ttl`), in seconds; 0 = forever. */
   readonly eventTtlSeconds: number;
   /** Node address types to try for a kubelet, in order of preference (`--kubelet-preferred-address-types`). */

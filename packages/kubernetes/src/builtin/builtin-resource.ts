@@ -1,7 +1,7 @@
 // Makes the definition of a built-in resource from its BuiltinKind and its facts.
 import type { KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
-import type { KindFacts, ResourceFacts, ValidationPolicy } from '@kapstan/apiserver/internal';
+import type { KindFacts, ResourceFacts, ServerCapabilities } from '@kapstan/apiserver/internal';
 import { KindCatalogue, typedResource } from '@kapstan/apiserver/internal';
 import { behaviourFacts, discoveryFacts, fieldSelectorFacts, storageKeyFacts } from '@kapstan/kinds/facts';
 import { builtinTable } from '../table/builtin-table.ts';
@@ -20,17 +20,17 @@ export const builtinKinds: KindCatalogue = new KindCatalogue({
 /** Throws TypeError when the facts lack the resource or its kind. */
 export function defineBuiltin<T extends KubernetesObject>(
   kind: BuiltinKind<T>,
-  policy?: ValidationPolicy,
+  policy?: ServerCapabilities,
 ): ResourceDefinition<UnstructuredObject> {
   return typedResource(kind, builtinKinds.facts(kind.id, policy));
 }
 
 /** Returns the facts of a resource's kind: "apps/v1/deployments", "v1/pods". Throws TypeError when there are none. */
-export function kindFactsOf(id: string, policy?: ValidationPolicy): KindFacts {
+export function kindFactsOf(id: string, policy?: ServerCapabilities): KindFacts {
   return builtinKinds.kindFacts(id, policy);
 }
 
 /** Returns all facts of a resource. Throws TypeError when there are none. */
-export function builtinFacts(id: string, policy?: ValidationPolicy): ResourceFacts {
+export function builtinFacts(id: string, policy?: ServerCapabilities): ResourceFacts {
   return builtinKinds.facts(id, policy);
 }

@@ -2,7 +2,7 @@
 // pkg/apis/flowcontrol/validation ValidateFlowSchemaStatus, ValidatePriorityLevelConfigurationStatus.
 import type { Field } from '@kapstan/apiserver/internal';
 
-export function validateConditions(at: Field, conditions: readonly { readonly type?: string }[] | undefined): void {
+export function validateConditionTypes(at: Field, conditions: readonly { readonly type?: string }[] | undefined): void {
   const types = new Set<string>();
   at.each(conditions, ({ type = '' }, place) => {
     if (types.has(type)) place.child('type').duplicate(type);

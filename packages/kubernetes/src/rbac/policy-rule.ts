@@ -12,11 +12,11 @@ export function validateRules(
   rules: readonly DeepReadonly<PolicyRule>[] | undefined,
   scope: 'Namespaced' | 'Cluster',
 ): void {
-  at.each(rules, (rule, place) => validateRule(place, rule, scope));
+  at.each(rules, (rule, place) => validateResourceRule(place, rule, scope));
 }
 
 /** Source: ValidatePolicyRule. */
-function validateRule(at: Field, rule: DeepReadonly<PolicyRule>, scope: 'Namespaced' | 'Cluster'): void {
+function validateResourceRule(at: Field, rule: DeepReadonly<PolicyRule>, scope: 'Namespaced' | 'Cluster'): void {
   if ((rule.verbs?.length ?? 0) === 0) at.child('verbs').required('verbs must contain at least one value');
   const urls = rule.nonResourceURLs ?? [];
   if (urls.length > 0) {
@@ -41,7 +41,11 @@ export function setBindingDefaults(binding: RoleBinding): void {
 }
 
 /** Source: ValidateRoleBinding, ValidateClusterRoleBinding. */
-export function validateBinding(root: Field, binding: DeepReadonly<RoleBinding>, roleKinds: readonly string[]): void {
+export function validateRoleBinding(
+  root: Field,
+  binding: DeepReadonly<RoleBinding>,
+  roleKinds: readonly string[],
+): void {
   const { roleRef } = binding;
   const at = root.child('roleRef');
   at.child('apiGroup').oneOf(roleRef.apiGroup, [group]);

@@ -1,6 +1,7 @@
 // The TableConvertor of each built-in resource: columns from the facts, cells from the printers in this folder.
+
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
-import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
+import type { TableColumn, TableConvertor } from '@kapstan/apiserver';
 import { columnDescriptionFacts, tableColumnFacts } from '@kapstan/kinds/facts';
 import type { Cells } from './cells.ts';
 import { nameOf } from './cells.ts';

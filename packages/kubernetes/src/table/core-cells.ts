@@ -1,6 +1,7 @@
 // Rows of the core kinds except pods and services. Source: pkg/printers/internalversion/printers.go.
+
 import type { DeepReadonly } from '@kapstan/api';
-import { timeSince } from '@kapstan/apiserver/internal';
+import { timeSince } from '@kapstan/apiserver';
 import type {
   ComponentStatus,
   ConfigMap,

@@ -1,6 +1,7 @@
 // The row of a pod, which summarises its containers' states. Source: printers.go printPod.
+
 import { type DeepReadonly, parseTime } from '@kapstan/api';
-import { Age } from '@kapstan/apiserver/internal';
+import { Age } from '@kapstan/apiserver';
 import type { Container, ContainerStatus, Pod } from '@kapstan/kinds/core/v1';
 import { ageOf, nameOf, none, orNone } from './cells.ts';
 

@@ -1,6 +1,8 @@
 // Rows of the workloads: apps, batch, autoscaling, policy. Source: pkg/printers/internalversion/printers.go.
+
 import { type DeepReadonly, parseTime } from '@kapstan/api';
-import { Age, humanDuration, timeSince } from '@kapstan/apiserver/internal';
+import { Age, timeSince } from '@kapstan/apiserver';
+import { humanDuration } from '@kapstan/apiserver/internal';
 import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from '@kapstan/kinds/apps/v1';
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from '@kapstan/kinds/autoscaling/v1';
 import type {

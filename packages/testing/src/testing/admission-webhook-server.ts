@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { AdmissionRequest, AdmissionResponse } from '@kapstan/api/internal';
 import { selfSigned } from '@kapstan/apiserver/testing';
-import type { AdmissionRequest, AdmissionResponse } from '@kapstan/control-plane';
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,

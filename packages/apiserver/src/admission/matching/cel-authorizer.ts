@@ -6,6 +6,7 @@ import type {
   Authorizer as CelPort,
   AuthorizationRequest as CelRequest,
 } from '@kapstan/cel';
+import { authenticatedGroup, serviceAccountsGroup } from '../../authn/authenticator.ts';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from '../../authz/authorizer.ts';
 import { parsedTerms } from '../../authz/selector-terms.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
@@ -26,10 +27,9 @@ export function celAuthorizerOf(authorizer: Authorizer, user: UserInfo): CelPort
 function userOf({ serviceAccount }: CelRequest, user: UserInfo): UserInfo {
   if (serviceAccount === undefined) return user;
   const { namespace, name } = serviceAccount;
-  const all = 'system:serviceaccounts';
   return {
     name: `system:serviceaccount:${namespace}:${name}`,
-    groups: [all, `${all}:${namespace}`, 'system:authenticated'],
+    groups: [serviceAccountsGroup, `${serviceAccountsGroup}:${namespace}`, authenticatedGroup],
   };
 }
 

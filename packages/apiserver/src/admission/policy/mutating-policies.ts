@@ -19,7 +19,7 @@ import { PolicyFault } from './policy-fault.ts';
 import { PolicyCall, PolicyInvocation } from './policy-invocation.ts';
 import { errorType } from './policy-metrics.ts';
 import type { Params } from './policy-params.ts';
-import { applyConfiguration, applyJsonPatch } from './policy-patches.ts';
+import { applyConfiguration, applyPatchOperations } from './policy-patches.ts';
 import type { PolicyPorts } from './policy-ports.ts';
 import { PolicySelection, versionedInvocation } from './policy-selection.ts';
 import { type PolicyBinding, PolicyIndex } from './policy-source.ts';
@@ -205,7 +205,7 @@ class MutationRun {
     const { subresource, context } = call.attributes;
     const of: PatchedKind = { kind: invocation.kind, definition: place.definition, subresource };
     const target = { object: invocation.object as KubernetesObject, of };
-    const work = type === 'jsonPatch' ? applyJsonPatch(value, target) : applyConfiguration(value, target);
+    const work = type === 'jsonPatch' ? applyPatchOperations(value, target) : applyConfiguration(value, target);
     const patched = await runInTurns(work, context.signal);
     this.hasPatched = true;
     return patched as KubernetesObject;

@@ -3,7 +3,7 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { Compiled, RequestExpressions } from '../matching/request-expressions.ts';
-import { PolicyCompiler, type PolicyParts, type PolicySpec } from './policy-parts.ts';
+import { type CompiledPolicyParts, PolicyCompiler, type PolicySpec } from './policy-parts.ts';
 
 interface MutationSpec {
   readonly patchType: string;
@@ -21,7 +21,7 @@ export interface Mutation {
   readonly compiled: Compiled;
 }
 
-export interface MutatingPolicy extends PolicyParts {
+export interface MutatingPolicy extends CompiledPolicyParts {
   readonly mutations: readonly Mutation[];
   /** True = it is evaluated again if the object is changed after it. */
   readonly isReinvoked: boolean;

@@ -19,7 +19,7 @@ export interface PolicySpec {
   readonly failurePolicy?: string;
 }
 
-export interface PolicyParts extends AdmissionPolicy {
+export interface CompiledPolicyParts extends AdmissionPolicy {
   readonly variables: CompiledVariables;
   readonly conditions: readonly Compiled[];
 }
@@ -38,7 +38,7 @@ export class PolicyCompiler {
     return this.#namesNamespace;
   }
 
-  *parts(name: string, spec: DeepReadonly<PolicySpec>): SlicedWork<PolicyParts> {
+  *parts(name: string, spec: DeepReadonly<PolicySpec>): SlicedWork<CompiledPolicyParts> {
     const criteria = new RequestCriteria(spec.matchConstraints ?? {});
     const variables = new Map<string, Compiled>();
     for (const variable of spec.variables ?? []) {

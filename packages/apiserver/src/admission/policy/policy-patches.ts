@@ -100,7 +100,7 @@ const maxNamed = 100;
  * Applies operations to a copy. Returns the object itself when a test among them fails. Throws PolicyFault for
  * operations that do not apply, and StatusError 500 if the result is not an object of the kind.
  */
-export function* applyJsonPatch(
+export function* applyPatchOperations(
   value: unknown,
   { object, of }: PatchTarget,
 ): SlicedWork<DeepReadonly<KubernetesObject>> {

@@ -3,7 +3,7 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { Compiled, RequestExpressions } from '../matching/request-expressions.ts';
-import { PolicyCompiler, type PolicyParts, type PolicySpec } from './policy-parts.ts';
+import { type CompiledPolicyParts, PolicyCompiler, type PolicySpec } from './policy-parts.ts';
 
 interface ValidationSpec {
   readonly expression: string;
@@ -22,7 +22,7 @@ export interface ValidatingPolicySpec extends PolicySpec {
   readonly auditAnnotations?: readonly AnnotationSpec[];
 }
 
-export interface ValidatingPolicy extends PolicyParts {
+export interface ValidatingPolicy extends CompiledPolicyParts {
   readonly validations: readonly CompiledValidation[];
   readonly annotations: readonly CompiledAnnotation[];
   /** True = an expression names the variable `namespaceObject`. */

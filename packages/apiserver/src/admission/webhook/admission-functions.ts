@@ -25,7 +25,7 @@ import { type MatchCondition, MatchConditions } from '../matching/match-conditio
 import type { RequestExpressions } from '../matching/request-expressions.ts';
 import { admissionRequest } from './admission-review.ts';
 import { type AdmissionWebhook, admissionWebhook, type WebhookSource } from './admission-webhook.ts';
-import type { WebhookAnswer, WebhookCaller, WebhookQuestion } from './webhook-caller.ts';
+import type { AdmissionReviewAnswer, WebhookCaller, WebhookQuestion } from './webhook-caller.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 
 /** Absent or undefined = allowed. */
@@ -207,7 +207,7 @@ class FunctionCaller implements WebhookCaller {
     this.#ports = ports;
   }
 
-  async ask({ webhook, invocation, signal }: WebhookQuestion): Promise<WebhookAnswer> {
+  async ask({ webhook, invocation, signal }: WebhookQuestion): Promise<AdmissionReviewAnswer> {
     // A function that changes the objects of a validation, or keeps them, only affects its own copies.
     const asked = admissionRequest(invocation, '');
     const request = (await runInTurns(copyInSlices(asked), signal)) as AdmissionRequest;

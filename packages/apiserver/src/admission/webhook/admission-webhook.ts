@@ -47,7 +47,7 @@ export interface WebhookSource {
   readonly webhooks: readonly AdmissionWebhook[];
 }
 
-export interface WebhookParts {
+export interface WebhookContext {
   readonly configuration: string;
   /** Place among the webhooks of that configuration. */
   readonly index: number;
@@ -56,7 +56,7 @@ export interface WebhookParts {
 }
 
 /** Throws TypeError for a selector that cannot be read. */
-export function admissionWebhook(spec: DeepReadonly<WebhookSpec>, parts: WebhookParts): AdmissionWebhook {
+export function admissionWebhook(spec: DeepReadonly<WebhookSpec>, parts: WebhookContext): AdmissionWebhook {
   const { name, rules = [], sideEffects } = spec;
   const { configuration, index, conditions, caller } = parts;
   return {

@@ -13,7 +13,7 @@ import { requireReady } from '../matching/readiness.ts';
 import { PluginReinvocation } from '../matching/reinvocation.ts';
 import { sameKind } from '../matching/request-matching.ts';
 import { type NotedCall, noteFailedOpen, noteMutation, notePatch } from './audit-annotations.ts';
-import type { WebhookAnswer } from './webhook-caller.ts';
+import type { AdmissionReviewAnswer } from './webhook-caller.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 import type { MatchedWebhook } from './webhook-matching.ts';
 import { patchedCopy, readWebhookPatch } from './webhook-patch.ts';
@@ -70,7 +70,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     return isChanged;
   }
 
-  async #change(matched: MatchedWebhook, answer: WebhookAnswer, call: NotedCall): Promise<boolean> {
+  async #change(matched: MatchedWebhook, answer: AdmissionReviewAnswer, call: NotedCall): Promise<boolean> {
     const { invocation, definition } = matched;
     const { attributes, kind, object } = invocation;
     const { webhook, context } = call;
@@ -89,7 +89,11 @@ export class MutatingWebhooks implements AdmissionPlugin {
   }
 
   /** Returns the object as the webhook wants it, before it is decoded; undefined = unchanged. */
-  async #changedValue({ invocation }: MatchedWebhook, answer: WebhookAnswer, call: NotedCall): Promise<unknown> {
+  async #changedValue(
+    { invocation }: MatchedWebhook,
+    answer: AdmissionReviewAnswer,
+    call: NotedCall,
+  ): Promise<unknown> {
     const { response } = answer;
     const { webhook, context } = call;
     if (answer.object !== undefined) return answer.object;

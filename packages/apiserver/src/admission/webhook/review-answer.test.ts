@@ -1,6 +1,6 @@
 import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import { type ExpectedReview, readReview } from './review-answer.ts';
+import { type ExpectedReview, readAdmissionReview } from './review-answer.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 
 const expected: ExpectedReview = { version: 'v1', uid: 'u', isMutating: true, webhook: 'w.example.com' };
@@ -10,7 +10,7 @@ const allowed = { uid: 'u', allowed: true };
 function outcome(body: unknown, changes: Partial<ExpectedReview> = {}): unknown {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   try {
-    return runWhole(readReview(Buffer.from(text), { ...expected, ...changes }));
+    return runWhole(readAdmissionReview(Buffer.from(text), { ...expected, ...changes }));
   } catch (error) {
     if (!(error instanceof WebhookCallError)) throw error;
     return error.message.replace('failed calling webhook "w.example.com": ', '');

@@ -73,7 +73,7 @@ function schemaOf(version: ReviewVersion): SchemaNode {
 }
 
 /** Returns the response. Throws WebhookCallError for everything that kube-apiserver takes for a failed call. */
-export function* readReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<AdmissionResponse> {
+export function* readAdmissionReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<AdmissionResponse> {
   const review = yield* decodeReview(body, expected);
   const fault = faultOf(review, expected);
   const response = review.response as AdmissionResponse;

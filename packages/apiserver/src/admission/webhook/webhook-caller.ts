@@ -10,7 +10,7 @@ import { WebhookError, type WebhookPool } from '../../webhook/webhook-pool.ts';
 import type { WebhookTarget } from '../../webhook/webhook-target.ts';
 import type { Invocation } from '../matching/invocation.ts';
 import { admissionRequest, type ReviewVersion, reviewGroup } from './admission-review.ts';
-import { readReview } from './review-answer.ts';
+import { readAdmissionReview } from './review-answer.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 
 export interface WebhookQuestion {
@@ -22,14 +22,14 @@ export interface WebhookQuestion {
 }
 
 /** `object`: the changed object, from functions, which may change it themselves. */
-export interface WebhookAnswer {
+export interface AdmissionReviewAnswer {
   readonly response: AdmissionResponse;
   readonly object?: unknown;
 }
 
 export interface WebhookCaller {
   /** Rejects with WebhookCallError when there is no usable answer, and with the signal's reason. */
-  ask(question: WebhookQuestion): Promise<WebhookAnswer>;
+  ask(question: WebhookQuestion): Promise<AdmissionReviewAnswer>;
 }
 
 /** Retry interval for clients when a webhook has too many calls. */
@@ -62,7 +62,7 @@ export class RemoteCaller implements WebhookCaller {
     );
   }
 
-  async ask(question: WebhookQuestion): Promise<WebhookAnswer> {
+  async ask(question: WebhookQuestion): Promise<AdmissionReviewAnswer> {
     const version = this.#version;
     if (version === undefined) {
       const why =
@@ -78,7 +78,7 @@ export class RemoteCaller implements WebhookCaller {
     }
   }
 
-  async #ask(call: ReviewCall): Promise<WebhookAnswer> {
+  async #ask(call: ReviewCall): Promise<AdmissionReviewAnswer> {
     const { webhook, invocation, isMutating, signal, uid, version, span } = call;
     const review = {
       kind: 'AdmissionReview',
@@ -88,7 +88,7 @@ export class RemoteCaller implements WebhookCaller {
     const text = await runInTurns(stringifyInSlices(review), signal);
     const body = await this.#post(call, Buffer.from(text, 'utf8'));
     span?.addEvent('Request completed');
-    const response = await runInTurns(readReview(body, { version, uid, isMutating, webhook }), signal);
+    const response = await runInTurns(readAdmissionReview(body, { version, uid, isMutating, webhook }), signal);
     return { response };
   }
 

@@ -8,7 +8,7 @@ import type { EquivalentResources } from '../matching/equivalent-resources.ts';
 import type { Invocation } from '../matching/invocation.ts';
 import type { AdmissionWebhook, WebhookSource } from './admission-webhook.ts';
 import { annotateAnswer } from './audit-annotations.ts';
-import type { WebhookAnswer } from './webhook-caller.ts';
+import type { AdmissionReviewAnswer } from './webhook-caller.ts';
 import { denial, WebhookCallError } from './webhook-failure.ts';
 import type { WebhookMatching } from './webhook-matching.ts';
 import type { WebhookMetrics, WebhookType } from './webhook-metrics.ts';
@@ -43,7 +43,7 @@ export class WebhookRun {
   async call(
     webhook: AdmissionWebhook,
     invocation: Invocation,
-    use?: (answer: WebhookAnswer) => Promise<void>,
+    use?: (answer: AdmissionReviewAnswer) => Promise<void>,
   ): Promise<void> {
     const { clock, metrics } = this.#ports;
     const { attributes } = invocation;
@@ -76,7 +76,7 @@ export class WebhookRun {
     }
   }
 
-  async #ask(webhook: AdmissionWebhook, invocation: Invocation): Promise<WebhookAnswer> {
+  async #ask(webhook: AdmissionWebhook, invocation: Invocation): Promise<AdmissionReviewAnswer> {
     const { context } = invocation.attributes;
     const { name } = webhook;
     if (context.dryRun && webhook.hasSideEffects) {

@@ -10,7 +10,7 @@ import { IssuerVerifier } from './issuer-verifier.ts';
 import { hashOf, type JwtMetrics } from './jwt-metrics.ts';
 import { UserMapping } from './user-mapping.ts';
 
-export interface JwtAuthenticatorOptions {
+export interface JwtIssuerOptions {
   readonly configuration: JwtConfiguration;
   readonly compiled: CompiledMappings;
   readonly algorithms: readonly string[];
@@ -30,7 +30,7 @@ export class JwtAuthenticator {
   readonly #mapping: UserMapping;
   #isClosed = false;
 
-  constructor({ configuration, compiled, algorithms, metrics, clock, logger }: JwtAuthenticatorOptions) {
+  constructor({ configuration, compiled, algorithms, metrics, clock, logger }: JwtIssuerOptions) {
     const { issuer = {}, claimMappings = {} } = configuration;
     const { url = '', discoveryURL: discoveryUrl = '', certificateAuthority = '', audiences = [] } = issuer;
     this.issuer = url;

@@ -15,7 +15,7 @@ export interface ReviewKind {
   readonly kind: string;
 }
 
-export interface ReviewStatus {
+export interface TokenReviewStatus {
   readonly authenticated?: boolean;
   readonly user?: {
     readonly username?: string;
@@ -46,7 +46,7 @@ function schemaOf({ version, kind }: ReviewKind): SchemaNode {
 }
 
 /** Returns the webhook's answer. Throws an Error for everything that kube-apiserver treats as a failed call. */
-export function* readReview(body: Uint8Array, expected: ReviewKind): SlicedWork<ReviewStatus> {
+export function* readReviewStatus(body: Uint8Array, expected: ReviewKind): SlicedWork<TokenReviewStatus> {
   try {
     const { value, repeats } = yield* readJsonText(decodeText(body));
     if (Array.isArray(value))
@@ -54,7 +54,7 @@ export function* readReview(body: Uint8Array, expected: ReviewKind): SlicedWork<
     const wrong = kindFault(isJsonObject(value) ? value : {}, expected);
     if (wrong !== undefined) throw new DecodeError(wrong);
     const options = { schema: schemaOf(expected), strict: new StrictErrors(), repeats, words: 'json' } as const;
-    const review = (yield* decodeTypedInSlices(value, options)) as { readonly status?: ReviewStatus } | undefined;
+    const review = (yield* decodeTypedInSlices(value, options)) as { readonly status?: TokenReviewStatus } | undefined;
     return review?.status ?? {};
   } catch (error) {
     if (error instanceof JsonSyntaxError) {

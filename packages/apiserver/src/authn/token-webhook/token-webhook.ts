@@ -7,7 +7,7 @@ import type { WebhookPool } from '../../webhook/webhook-pool.ts';
 import { askWithRetries } from '../../webhook/webhook-retries.ts';
 import type { WebhookTarget } from '../../webhook/webhook-target.ts';
 import type { TokenAuthenticator, TokenResult } from '../token-authenticator.ts';
-import { type ReviewKind, type ReviewStatus, readReview } from './review-answer.ts';
+import { type ReviewKind, readReviewStatus, type TokenReviewStatus } from './review-answer.ts';
 
 /** Options of a {@link TokenWebhook}. */
 export interface TokenWebhookOptions {
@@ -48,7 +48,7 @@ export class TokenWebhook implements TokenAuthenticator {
     }
   }
 
-  #resultOf(status: ReviewStatus, asked: readonly string[]): TokenResult {
+  #resultOf(status: TokenReviewStatus, asked: readonly string[]): TokenResult {
     const { authenticated = false, error = '', audiences: told = [], user = {} } = status;
     const valid = told.length > 0 ? told : this.#options.apiAudiences;
     const audiences = asked.filter((audience) => valid.includes(audience));
@@ -58,7 +58,7 @@ export class TokenWebhook implements TokenAuthenticator {
   }
 
   /** Asks until there is an answer, or an error that another attempt would not change. */
-  async #askAgain(body: Buffer): Promise<ReviewStatus> {
+  async #askAgain(body: Buffer): Promise<TokenReviewStatus> {
     const { clock, random } = this.#options;
     const stop = new AbortController();
     const cancel = clock.setBackgroundTimer(() => stop.abort(new Error('context deadline exceeded')), timeoutMs);
@@ -69,15 +69,20 @@ export class TokenWebhook implements TokenAuthenticator {
     }
   }
 
-  async #askOnce(body: Buffer, signal: AbortSignal): Promise<ReviewStatus> {
+  async #askOnce(body: Buffer, signal: AbortSignal): Promise<TokenReviewStatus> {
     const { pool, target, review } = this.#options;
     const call = { body, timeoutSeconds: timeoutMs / 1000, maxAnswerBytes, signal };
     const answer = await pool.post(target, call);
-    return runInTurns(readReview(answer, review));
+    return runInTurns(readReviewStatus(answer, review));
   }
 }
 
-function userOf({ username = '', uid = '', groups = [], extra = {} }: NonNullable<ReviewStatus['user']>): UserInfo {
+function userOf({
+  username = '',
+  uid = '',
+  groups = [],
+  extra = {},
+}: NonNullable<TokenReviewStatus['user']>): UserInfo {
   const entries = Object.entries(extra).map(([key, values]) => [key, values ?? []] as const);
   return {
     name: username,

@@ -28,12 +28,12 @@ export function parseListOptions(
   requireValidListOptions(raw, isWatch ? 'watch' : 'list');
   const fieldSelector = request.name === undefined ? raw.fields : selectName(raw.fields, request.name);
   const select: SelectRequest = {
-    ...(raw.labelSelector === '' ? {} : { labelSelector: raw.labelSelector }),
-    ...(fieldSelector.isEmpty ? {} : { fieldSelector: fieldSelector.toString() }),
-    ...(raw.resourceVersion === '' ? {} : { resourceVersion: raw.resourceVersion }),
-    ...(raw.match === '' ? {} : { resourceVersionMatch: raw.match as 'Exact' | 'NotOlderThan' }),
-    ...(raw.limit > 0 ? { limit: raw.limit } : {}),
-    ...(raw.continue === '' ? {} : { continue: raw.continue }),
+    labelSelector: raw.labelSelector || undefined,
+    fieldSelector: fieldSelector.isEmpty ? undefined : fieldSelector.toString(),
+    resourceVersion: raw.resourceVersion || undefined,
+    resourceVersionMatch: (raw.match as 'Exact' | 'NotOlderThan' | '') || undefined,
+    limit: raw.limit > 0 ? raw.limit : undefined,
+    continue: raw.continue || undefined,
   };
   return {
     select,

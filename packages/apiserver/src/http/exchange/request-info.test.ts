@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { isLongRunning, parseRequestInfo, type ResourceRequest } from './request-info.ts';
 
-function parse(method: string, url: string) {
+function parse(method: string, url: string, longSubresources?: ReadonlySet<string>) {
   const [path = '', query = ''] = url.split('?');
-  return parseRequestInfo({ method, path, query: new URLSearchParams(query) });
+  return parseRequestInfo({ method, path, query: new URLSearchParams(query) }, longSubresources);
 }
 
 type Expected = Partial<Omit<ResourceRequest, 'parts'>>;
@@ -69,10 +69,10 @@ describe('isLongRunning', () => {
   it.each([
     ['/api/v1/pods?watch=1', true],
     ['/api/v1/namespaces/a/pods/b/exec', true],
-    ['/api/v1/namespaces/a/pods/b/log', true],
+    ['/api/v1/namespaces/a/pods/b/log', false],
     ['/api/v1/pods', false],
     ['/healthz', false],
   ])('%s: %s', (url, expected) => {
-    expect(isLongRunning(parse('GET', url))).toBe(expected);
+    expect(isLongRunning(parse('GET', url, new Set(['exec'])))).toBe(expected);
   });
 });

@@ -33,6 +33,8 @@ export interface ResourceRequest {
   readonly isNamespacedPath: boolean;
   /** True for the old form /api/v1/watch/…. */
   readonly isWatchPath: boolean;
+  /** True for subresources whose answer lasts: connections, and streams of bytes. */
+  readonly isLongSubresource: boolean;
   /**
    * The unparsed field selector of a list, watch or deletecollection; "" for other verbs, and for the old form unless
    * it names no object.
@@ -54,6 +56,7 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
 const specialVerbs = new Set(['proxy', 'watch']);
 const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 const noQuery = new URLSearchParams();
+const none: ReadonlySet<string> = new Set();
 const namespaceSubresources = new Set(['status', 'finalize']);
 
 interface RawRequest {
@@ -62,21 +65,36 @@ interface RawRequest {
   readonly query: URLSearchParams;
 }
 
-/** Reads a request. Throws Error with kube-apiserver's text for a special verb without a resource. */
-export function parseRequestInfo({ method, path, query }: RawRequest): RequestInfo {
+/**
+ * Reads a request. `longSubresources`: names of the subresources whose answer lasts. Throws Error with kube-apiserver's text for a special
+ * verb without a resource.
+ */
+export function parseRequestInfo(request: RawRequest, longSubresources: ReadonlySet<string> = none): RequestInfo {
+  const { method, path, query } = request;
   const segments = trimSlashes(path).split('/');
   const [prefix, first = '', second = ''] = segments;
+  const raw = { method, path, query, longSubresources };
   if (prefix === 'api' && segments.length >= 3) {
-    return resourceRequest({ method, path, query }, { group: '', version: first }, segments.slice(2));
+    return resourceRequest(raw, { group: '', version: first }, segments.slice(2));
   }
   if (prefix === 'apis' && segments.length >= 4) {
-    return resourceRequest({ method, path, query }, { group: first, version: second }, segments.slice(3));
+    return resourceRequest(raw, { group: first, version: second }, segments.slice(3));
   }
   return { type: 'path', verb: method.toLowerCase(), path };
 }
 
+/** Returns what {@link parseRequestInfo} returns, and undefined where that throws. */
+export function tryParseRequestInfo(request: RawRequest): RequestInfo | undefined {
+  try {
+    return parseRequestInfo(request);
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
+}
+
 function resourceRequest(
-  { method, path, query }: RawRequest,
+  { method, path, query, longSubresources }: RawRequest & { readonly longSubresources: ReadonlySet<string> },
   { group, version }: GroupVersion,
   segments: readonly string[],
 ): ResourceRequest {
@@ -103,6 +121,7 @@ function resourceRequest(
     parts,
     isNamespacedPath,
     isWatchPath: special === 'watch',
+    isLongSubresource: longSubresources.has(subresource),
     fieldSelector: selectors.get('fieldSelector') ?? '',
     labelSelector: selectors.get('labelSelector') ?? '',
   };
@@ -148,6 +167,7 @@ export function trimSlashes(path: string): string {
 
 /** The live stream of the inspector lasts as long as somebody watches it. */
 const inspectorStream = '/inspect/v1/live';
+/** Its pages are answered at once, unlike others below /debug/. */
 const flowControlPath = '/debug/api_priority_and_fairness/';
 
 /** True for watches, long subresources and debugging, which have no request timeout and do not count as in flight. */
@@ -155,6 +175,5 @@ export function isLongRunning(info: RequestInfo): boolean {
   if (info.type === 'path') {
     return info.path === inspectorStream || (info.path.startsWith('/debug/') && !info.path.startsWith(flowControlPath));
   }
-  if (info.verb === 'watch' || info.verb === 'proxy') return true;
-  return ['attach', 'exec', 'proxy', 'log', 'portforward'].includes(info.subresource);
+  return info.verb === 'watch' || info.verb === 'proxy' || info.isLongSubresource;
 }

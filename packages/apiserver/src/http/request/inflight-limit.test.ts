@@ -5,7 +5,7 @@ import { InflightLimit } from './inflight-limit.ts';
 import type { RequestPlace } from './request-limit.ts';
 
 const info = (method: string, path: string): RequestInfo =>
-  parseRequestInfo({ method, path, query: new URLSearchParams(path.split('?')[1]) });
+  parseRequestInfo({ method, path, query: new URLSearchParams(path.split('?')[1]) }, new Set(['log']));
 const read = info('GET', '/api/v1/pods');
 
 /** A limit, and requests to it. */

@@ -186,7 +186,7 @@ function askedOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
   const fieldSelector = parsedTerms(info.fieldSelector, (text) => parseFieldSelector(text).requirements);
   const labelSelector = parsedTerms(info.labelSelector, (text) => parseLabelSelector(text).requirements);
   if (fieldSelector === undefined && labelSelector === undefined) return attributes;
-  return { ...attributes, ...(fieldSelector && { fieldSelector }), ...(labelSelector && { labelSelector }) };
+  return { ...attributes, fieldSelector, labelSelector };
 }
 
 /** Answers a plain 500, as filters do. Source: responsewriters.InternalError. */

@@ -12,14 +12,6 @@ import { tunnelUpgrade } from '../tunnel/tunnel-upgrade.ts';
 import { contextOf, type ResourceCall } from './resource-call.ts';
 import { forwardRequest } from './tunnel-forward.ts';
 
-const connectPath =
-  /^\/api\/v1\/(?:namespaces\/[^/?]+\/)?(?:nodes|pods|services)\/[^/?]+\/(?:attach|exec|portforward|proxy)(?:[/?]|$)/;
-
-/** True for URLs that may be answered in another protocol, including some that do not exist. */
-export function isConnectUrl(url: string): boolean {
-  return connectPath.test(url);
-}
-
 export async function handleConnect(call: ResourceCall): Promise<void> {
   const { exchange, served, subresource, name, ports } = call;
   if (subresource?.type !== 'object' || subresource.connect === undefined) throw methodNotAllowed();

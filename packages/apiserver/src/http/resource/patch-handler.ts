@@ -28,7 +28,7 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   if (exchange.audit?.keepsRequest) {
     await runInTurns(recordPatch(exchange.audit, body, readYaml), exchange.signal);
   }
-  const patch = { type, body, force: options.force, ...(readYaml && { readYaml }) };
+  const patch = { type, body, force: options.force, readYaml };
   exchange.span?.addEvent('About to apply patch');
   const answer = await patchAt(target, ports.patching, patch);
   exchange.span?.addEvent('Object stored in database');

@@ -12,7 +12,7 @@ import {
   requireSubresource,
   resourceNotFound,
 } from '../../registry/definition/route-errors.ts';
-import type { ResourceRequest } from '../exchange/request-info.ts';
+import { type ResourceRequest, tryParseRequestInfo } from '../exchange/request-info.ts';
 import { handleConnect } from './connect-handler.ts';
 import { handleCreate } from './create-handler.ts';
 import { routeCustomResource } from './custom-resource-router.ts';
@@ -46,7 +46,9 @@ const collectionHandlers: ReadonlyMap<string, ResourceHandler> = new Map<string,
  */
 export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, method: string): Route | 'unknown' {
   const served = catalog.find(info.group, info.version, info.resource);
-  if (served?.definition.isCustom === true) return routeCustomResource(served, info);
+  if (served?.definition.isCustom === true) {
+    return customConnectRoute(served, info, method) ?? routeCustomResource(served, info);
+  }
   if (served === undefined || served.definition.namespaced !== isNamespaced(info, served)) {
     return notServed(catalog, info);
   }
@@ -124,10 +126,27 @@ function subresourceRoute(
   return { served, subresource, name: path.name, handler: entry.handler };
 }
 
+/** True for the path of a subresource that connects to a peer, whose answer may be in another protocol. */
+export function isConnectPath(catalog: Pick<ResourceCatalog, 'find'>, path: string): boolean {
+  const info = tryParseRequestInfo({ method: 'GET', path, query: new URLSearchParams() });
+  if (info?.type !== 'resource') return false;
+  const served = catalog.find(info.group, info.version, info.resource);
+  return served !== undefined && connecterOf(served, info.subresource) !== undefined;
+}
+
 function connecterOf(served: ServedResource, name: string): ObjectSubresource<UnstructuredObject> | undefined {
   if (name === '') return undefined;
   const found = served.definition.subresources.find((subresource) => subresource.name === name);
   return found?.type === 'object' && found.connect !== undefined ? found : undefined;
+}
+
+/** Returns undefined unless the path is of a subresource that connects, which only custom kinds of a program can have. */
+function customConnectRoute(served: ServedResource, info: ResourceRequest, method: string): Route | undefined {
+  const { namespace, subresource, parts } = info;
+  const connecter = connecterOf(served, subresource);
+  const [, name = ''] = parts;
+  if (connecter === undefined || name === '' || served.definition.namespaced !== (namespace !== '')) return undefined;
+  return connectRoute(served, { name, connecter }, method);
 }
 
 function connectRoute(

@@ -1,8 +1,9 @@
 // startApiServer makes a server of a catalog: the chain of request-chain.ts behind the sockets of http-server.ts.
+import type { IncomingMessage } from 'node:http';
 import type { ClientAuthorities } from '../../authn/client-verification.ts';
 import { sharePatternThread } from '../../validation/pattern-jobs.ts';
 import { parseRequestUrl } from '../exchange/request-url.ts';
-import { isConnectUrl } from '../resource/connect-handler.ts';
+import { isConnectPath } from '../resource/resource-router.ts';
 import type { KubeletCertificates } from '../tunnel/tunnel-transport.ts';
 import type { OpenWatch } from '../watch/watch-response-options.ts';
 import { isWebSocketRequest } from '../watch/websocket-watch.ts';
@@ -42,8 +43,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const { tls, authentication, host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
-    upgrades: (request) =>
-      isConnectUrl(request.url ?? '/') || isWebSocketRequest(request) || isRemoteUrl(options, request.url ?? '/'),
+    upgrades: (request) => mayUpgrade(options, request),
     tls: tls && trustingFrontProxies(tls, authentication.requestHeader?.clientCa),
     host,
     port,
@@ -77,9 +77,11 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   };
 }
 
-/** True for URLs that another API server answers. */
-function isRemoteUrl({ aggregation }: ApiServerOptions, url: string): boolean {
-  return aggregation?.at(parseRequestUrl(url).path) !== undefined;
+/** True for WebSockets of watches, and for paths of subresources that connect or that another API server answers. */
+function mayUpgrade({ catalog, aggregation }: ApiServerOptions, request: IncomingMessage): boolean {
+  if (isWebSocketRequest(request)) return true;
+  const { path } = parseRequestUrl(request.url ?? '/');
+  return isConnectPath(catalog, path) || aggregation?.at(path) !== undefined;
 }
 
 /**

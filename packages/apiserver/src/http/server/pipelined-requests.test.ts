@@ -20,8 +20,12 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 /** Number of listeners on a connection each time a request on it was answered. */
 const listeners: number[] = [];
 
+/** Paths of the requests that reached the handler. */
+const begun: string[] = [];
+
 async function answer(exchange: Exchange): Promise<void> {
   const { socket, path } = exchange;
+  begun.push(path);
   listeners.push(
     ...['close', 'timeout', 'error', 'data', 'drain', 'end'].map((name) => socket?.listenerCount(name) ?? 0),
   );
@@ -55,6 +59,7 @@ async function open(kind: string, idleMs?: number): Promise<Socket> {
   sockets.push(socket);
   await once(socket, kind === 'TLS' ? 'secureConnect' : 'connect');
   listeners.length = 0;
+  begun.length = 0;
   return socket;
 }
 
@@ -124,6 +129,8 @@ describe.each(['plain', 'TLS'])('requests sent ahead on a connection that is %s'
     await once(socket, 'data');
     socket.destroy();
     await server?.close();
+    for (let i = 0; i < 50; i++) await nextTurn();
+    expect(begun).toEqual(['/large']);
   });
 
   it('are no CONNECT, which is answered, and ends the connection', async () => {

@@ -148,7 +148,7 @@ export class RequestChain {
   }
 
   async #serve(exchange: Exchange): Promise<void> {
-    const info = readRequestInfo(exchange);
+    const info = readRequestInfo(exchange, this.#options.catalog.longSubresources);
     if (info === undefined) return;
     const leave = this.shutdown.enter(info);
     try {
@@ -367,9 +367,9 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
  * Reads the request info. Returns undefined after answering a request whose path cannot be read. Source:
  * filters/requestinfo.go.
  */
-function readRequestInfo(exchange: Exchange): RequestInfo | undefined {
+function readRequestInfo(exchange: Exchange, longSubresources: ReadonlySet<string>): RequestInfo | undefined {
   try {
-    return parseRequestInfo(exchange);
+    return parseRequestInfo(exchange, longSubresources);
   } catch (error) {
     sendInternalError(exchange, `failed to create RequestInfo: ${textOf(error)}`);
     return undefined;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { setTimeout as realTime } from 'node:timers/promises';
+import { nextTurn } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../testing/self-signed.ts';
@@ -11,12 +11,14 @@ import { type HttpServer, startHttpServer } from './http-server.ts';
 /** A connection through which no more bytes pass once it is cut, though both ends stay open. */
 class Wire {
   readonly #sockets: Socket[] = [];
+  /** Number of times that bytes came from either end. */
+  moves = 0;
   readonly #listener: Server;
 
   constructor(to: number) {
     this.#listener = createServer((near) => {
       const far = connect(to, '127.0.0.1');
-      for (const socket of [near, far]) socket.on('error', () => undefined);
+      for (const socket of [near, far]) socket.on('error', () => undefined).on('data', () => this.moves++);
       near.pipe(far).pipe(near);
       this.#sockets.push(near, far);
     });
@@ -70,8 +72,22 @@ describe('an HTTP/2 session', () => {
     await server.close(0);
   });
 
+  /** Resolves when no bytes have moved for many turns: both ends have handled what they were sent. */
+  const quiet = async (): Promise<void> => {
+    for (let turn = 0, moves = wire.moves; turn < 50; turn++) {
+      await nextTurn();
+      if (wire.moves !== moves) [turn, moves] = [0, wire.moves];
+    }
+  };
+
   const after = (ms: number): Promise<'over' | 'open'> =>
-    Promise.race([isOver.then(() => 'over' as const), clock.advance(ms).then(() => realTime(50, 'open' as const))]);
+    Promise.race([
+      isOver.then(() => 'over' as const),
+      clock
+        .advance(ms)
+        .then(quiet)
+        .then(() => 'open' as const),
+    ]);
 
   it('whose peer answers pings stays, however long it is idle', async () => {
     let pings = 0;

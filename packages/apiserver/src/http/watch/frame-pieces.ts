@@ -8,7 +8,7 @@ export const pieceBytes: number = 64 * 1024;
 const cut = new WeakMap<Uint8Array, readonly Uint8Array[]>();
 
 /** Returns the pieces of a frame; a short frame is a single piece. */
-export function piecesOf(frame: Uint8Array): readonly Uint8Array[] {
+export function framePieces(frame: Uint8Array): readonly Uint8Array[] {
   if (frame.length <= pieceBytes) return [frame];
   const known = cut.get(frame);
   if (known !== undefined) return known;

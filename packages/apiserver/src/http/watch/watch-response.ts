@@ -7,7 +7,7 @@ import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { StoredObject } from '../answer/encodings.ts';
 import type { ResponseStream } from '../exchange/response-stream.ts';
 import type { Flushable } from '../exchange/turn-flusher.ts';
-import { pieceBytes, piecesOf } from './frame-pieces.ts';
+import { framePieces, pieceBytes } from './frame-pieces.ts';
 import type { InitialSlice } from './initial-slices.ts';
 import { ReaderPace } from './reader-pace.ts';
 import type { BudgetedWatch, BudgetReason, WatchAccount } from './watch-budget.ts';
@@ -349,7 +349,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     if (frame === undefined) return undefined;
     this.#options.sizes.observe(frame.length);
     if (!takesPieces || frame.length <= pieceBytes) return frame;
-    const [first, ...rest] = piecesOf(frame);
+    const [first, ...rest] = framePieces(frame);
     this.#pieces = rest.reverse();
     this.#cut = frame;
     if (this.#isAccounted) this.#account?.keep(frame);

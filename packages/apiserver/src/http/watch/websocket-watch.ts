@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { isTokenProtocol, subprotocolsIn } from '../../authn/websocket-protocol.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { parseRequestInfo } from '../exchange/request-info.ts';
+import { tryParseRequestInfo } from '../exchange/request-info.ts';
 import { parseRequestUrl } from '../exchange/request-url.ts';
 import { type ResponseStream, waitForDrain } from '../exchange/response-stream.ts';
 import { sendText } from '../exchange/status-response.ts';
@@ -32,17 +32,8 @@ const server = new WebSocketServer({
 export function isWebSocketRequest({ method, url = '/', headers }: UpgradeRequest): boolean {
   if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
   if (subprotocolsIn([headers['sec-websocket-protocol'] ?? '']).some(isTokenProtocol)) return true;
-  return isWatch(url);
-}
-
-function isWatch(url: string): boolean {
-  try {
-    return parseRequestInfo({ method: 'GET', ...parseRequestUrl(url) }).verb === 'watch';
-  } catch (error) {
-    // The code that reads a malformed path next refuses it.
-    if (error instanceof Error) return false;
-    throw error;
-  }
+  // The code that reads a malformed path next refuses it.
+  return tryParseRequestInfo({ method: 'GET', ...parseRequestUrl(url) })?.verb === 'watch';
 }
 
 /** Returns the subprotocols of a WebSocket request; undefined for all other requests. */

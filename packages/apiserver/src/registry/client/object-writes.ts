@@ -42,7 +42,7 @@ export interface PatchBody {
   /** Apply only: take over fields from other managers. */
   readonly force: boolean;
   /** Apply only. Absent = the body is parsed when needed. */
-  readonly readYaml?: YamlReading;
+  readonly readYaml?: YamlReading | undefined;
 }
 
 interface PatchCall extends FieldsCall {

@@ -74,7 +74,7 @@ export class ConvertedStorage implements Storage<UnstructuredObject> {
     const validate =
       validateDeletion &&
       (async (object: StoredObject['object']) => validateDeletion(await this.#one(object, this.#served, options)));
-    const stored = await this.#base.delete(key, { ...rest, ...(validate && { validateDeletion: validate }) });
+    const stored = await this.#base.delete(key, { ...rest, validateDeletion: validate });
     return this.#objects.fresh(stored, options);
   }
 

@@ -3,7 +3,7 @@
 
 import type { UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
-import type { ResourceDefinition } from './resource-definition.ts';
+import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
 
 /** A served resource, with its store. */
@@ -19,10 +19,22 @@ export class ResourceCatalog {
   readonly #resources = new Map<string, ServedResource>();
   readonly #listeners = new Set<ChangeListener>();
   #generation = 0;
+  /** The last answer of {@link longSubresources}, and the generation that it is of. */
+  #long: { readonly generation: number; readonly names: ReadonlySet<string> } | undefined;
 
   /** Rises with every change; discovery and OpenAPI documents are cached by it. */
   get generation(): number {
     return this.#generation;
+  }
+
+  /** Names of the subresources whose requests last: those that connect to a peer, and those that answer with bytes. */
+  get longSubresources(): ReadonlySet<string> {
+    if (this.#long?.generation === this.#generation) return this.#long.names;
+    const names = new Set<string>();
+    for (const { definition } of this.#resources.values())
+      for (const subresource of definition.subresources) if (isLong(subresource)) names.add(subresource.name);
+    this.#long = { generation: this.#generation, names };
+    return names;
   }
 
   find(group: string, version: string, resource: string): ServedResource | undefined {
@@ -68,6 +80,10 @@ export class ResourceCatalog {
     this.#generation++;
     for (const listener of this.#listeners) listener();
   }
+}
+
+function isLong(subresource: Subresource<UnstructuredObject>): boolean {
+  return subresource.type === 'bytes' || (subresource.type === 'object' && subresource.connect !== undefined);
 }
 
 function keyOf(group: string, version: string, resource: string): string {

@@ -2,7 +2,7 @@
 // columns and behaviour in writes. A package with kinds makes one and reads the facts of each resource from it.
 import { formatApiVersion, type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';
-import type { ValidationPolicy } from '../meta/field.ts';
+import type { ServerCapabilities } from '../meta/field.ts';
 import type { KindFacts, ResourceBehaviour, ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 
@@ -91,7 +91,7 @@ export class KindCatalogue {
   }
 
   /** Returns the facts of a resource's kind. Throws TypeError for an unknown resource. */
-  kindFacts(id: string, policy?: ValidationPolicy): KindFacts {
+  kindFacts(id: string, policy?: ServerCapabilities): KindFacts {
     const { types } = this.#data;
     const { apiVersion, entry } = this.#identityOf(id);
     const definition = types.nameOf(apiVersion, entry.kind);
@@ -106,7 +106,7 @@ export class KindCatalogue {
   }
 
   /** Returns all facts of a resource. Throws TypeError for an unknown one. */
-  facts(id: string, policy?: ValidationPolicy): ResourceFacts {
+  facts(id: string, policy?: ServerCapabilities): ResourceFacts {
     let common = this.#common.get(id);
     if (common === undefined) {
       common = this.#commonFacts(id);

@@ -2,7 +2,7 @@
 // typed-resource.ts.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';
-import type { ValidationPolicy } from '../meta/field.ts';
+import type { ServerCapabilities } from '../meta/field.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 
 /** How the server treats writes of one resource. */
@@ -27,7 +27,7 @@ export interface KindFacts {
   readonly hasStatus: boolean;
   readonly behaviour: ResourceBehaviour;
   /** Absent = the defaults of a server. */
-  readonly policy?: ValidationPolicy | undefined;
+  readonly policy?: ServerCapabilities | undefined;
 }
 
 /** The facts of a resource. */

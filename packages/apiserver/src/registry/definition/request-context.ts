@@ -53,7 +53,7 @@ export interface RequestContext {
     old: DeepReadonly<UnstructuredObject> | undefined,
   ): Promise<void>;
   /** Rejects with 403 when an update would create the object and its user may not. Absent = every user may. */
-  authorizeCreate?(): Promise<void>;
+  readonly authorizeCreate?: (() => Promise<void>) | undefined;
   /**
    * Adds an annotation to the audit events of the request; the first value of a key counts. Absent = nothing is
    * recorded.

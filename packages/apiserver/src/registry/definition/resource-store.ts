@@ -80,7 +80,7 @@ export interface SentPart {
   readonly kind: GroupVersionKind;
   readonly object: UnstructuredObject;
   /** Present in updates. */
-  readonly oldObject?: DeepReadonly<UnstructuredObject>;
+  readonly oldObject?: DeepReadonly<UnstructuredObject> | undefined;
   /** Selects the admission plug-ins that run: the mutating or the validating ones. Absent = both. */
   readonly phase?: 'admit' | 'validate';
 }

@@ -73,7 +73,7 @@ export function schemaResource<T extends KubernetesObject>(
     storageVersion: { group, version },
     schema,
     strategy: kind.hasStatus === true ? withoutStatus(strategy) : strategy,
-    subresources: kind.hasStatus === true ? [statusOf(strategy)] : [],
+    subresources: kind.hasStatus === true ? [statusSubresource(strategy)] : [],
     table: (kind.table as TableConvertor<UnstructuredObject> | undefined) ?? defaultTable,
     getAttributes: defaultAttributes(namespaced),
     selectableFields: [],
@@ -135,11 +135,11 @@ function strategyOf<T extends KubernetesObject>({ schema, validate }: SchemaKind
     prepareForUpdate: (next, old) => runWhole(bumpGenerationOnSpecChange(next, old)),
     prepareForUpdateInSlices: bumpGenerationOnSpecChange,
     validateUpdate: check,
-    ...(validate && { rulesOfProgram: validate }),
+    rulesOfProgram: validate,
   };
 }
 
-function statusOf(strategy: ResourceStrategy<UnstructuredObject>): Subresource<UnstructuredObject> {
+function statusSubresource(strategy: ResourceStrategy<UnstructuredObject>): Subresource<UnstructuredObject> {
   return {
     type: 'strategy',
     name: 'status',

@@ -53,7 +53,9 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    * Returns the errors of rules that the thread for large objects does not know, because they are functions of the program. Called in the
    * turn of the request for objects that the thread found valid; validateCreate and validateUpdate apply the same rules. Absent = none.
    */
-  rulesOfProgram?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly FieldError[];
+  readonly rulesOfProgram?:
+    | ((object: DeepReadonly<T>, old: DeepReadonly<T> | undefined) => readonly FieldError[])
+    | undefined;
   /**
    * Checks whether the user of the request may write an object that is valid. `old` is absent when the object is
    * created. Resolves to the error if not. Absent = every user may.

@@ -17,12 +17,12 @@ import {
 import { maxToldErrors, omittedErrors, runWhole, type SlicedWork } from '@kapstan/api/internal';
 
 /** Capabilities that a server grants its users. Source: pkg/capabilities. */
-export interface ValidationPolicy {
+export interface ServerCapabilities {
   /** True = privileged containers and Windows host processes are allowed. */
   readonly allowsPrivileged: boolean;
 }
 
-const defaultPolicy: ValidationPolicy = { allowsPrivileged: false };
+const defaultPolicy: ServerCapabilities = { allowsPrivileged: false };
 
 /** The errors of one validation: the errors that the answer shows, and the number of all. */
 class FoundErrors {
@@ -55,11 +55,11 @@ interface Step {
  * only when there is an error. Source: field.Path.
  */
 export class Field {
-  readonly policy: ValidationPolicy;
+  readonly policy: ServerCapabilities;
   readonly #errors: FoundErrors;
   readonly #step: Step | undefined;
 
-  constructor(errors: FoundErrors, policy: ValidationPolicy = defaultPolicy, step?: Step) {
+  constructor(errors: FoundErrors, policy: ServerCapabilities = defaultPolicy, step?: Step) {
     this.policy = policy;
     this.#errors = errors;
     this.#step = step;
@@ -195,14 +195,14 @@ export class Field {
 }
 
 /** Validates an object from its root ("" path) and returns the first errors and the number of further ones. */
-export function collectFieldErrors(validate: (root: Field) => void, policy?: ValidationPolicy): FieldError[] {
+export function collectFieldErrors(validate: (root: Field) => void, policy?: ServerCapabilities): FieldError[] {
   return runWhole(collectFieldErrorsInSlices(validate, policy));
 }
 
 /** Does what {@link collectFieldErrors} does, with pauses in the postponed rules ({@link Field.later}). */
 export function* collectFieldErrorsInSlices(
   validate: (root: Field) => void,
-  policy?: ValidationPolicy,
+  policy?: ServerCapabilities,
 ): SlicedWork<FieldError[]> {
   const errors = new FoundErrors();
   validate(new Field(errors, policy));

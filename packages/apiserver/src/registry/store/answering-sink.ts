@@ -3,7 +3,7 @@
 import type { KubernetesObject } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { Decorator } from './decorator.ts';
-import { type StoreParts, statusOf } from './store-parts.ts';
+import { type StoreParts, storageStatus } from './store-parts.ts';
 
 export class AnsweringSink<T extends KubernetesObject> implements StorageWatchSink<T> {
   readonly #sink: StorageWatchSink<T>;
@@ -23,7 +23,7 @@ export class AnsweringSink<T extends KubernetesObject> implements StorageWatchSi
 
   /** Turns a StorageError into the StatusError of a watch. */
   onEnd(error?: Error): void {
-    this.#sink.onEnd(error === undefined ? undefined : statusOf(this.#parts, error, { verb: 'watch', name: '' }));
+    this.#sink.onEnd(error === undefined ? undefined : storageStatus(this.#parts, error, { verb: 'watch', name: '' }));
   }
 
   get isFull(): boolean {

@@ -31,8 +31,8 @@ import {
   requireValid,
   type StoreParts,
   signalOf,
-  statusOf,
   storageFor,
+  storageStatus,
   ttlOf,
   validatorOf,
 } from './store-parts.ts';
@@ -204,13 +204,13 @@ export class CreateFlow<T extends KubernetesObject> {
       return await storageFor(parts, context).create(key, object, hints);
     } catch (error) {
       if (isTooLarge(error)) throw error;
-      const status = statusOf(parts, error, { verb: 'create', name });
+      const status = storageStatus(parts, error, { verb: 'create', name });
       throw isAlreadyExists(status) ? await existsAnswer(parts, { key, object, status }) : status;
     }
   }
 
   #answer(error: unknown): Error {
-    return statusOf(this.#parts, error, { verb: 'create', name: metaOf(this.#object).name ?? '' });
+    return storageStatus(this.#parts, error, { verb: 'create', name: metaOf(this.#object).name ?? '' });
   }
 }
 

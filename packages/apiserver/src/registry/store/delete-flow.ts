@@ -11,7 +11,14 @@ import { metaOf } from '../meta/object-meta.ts';
 import { beforeDelete, type GraceDecision, markAsDeleting } from './before-delete.ts';
 import { finalizersForDeletion, requireValidDeleteRequest } from './delete-request.ts';
 import { objectKeyOf } from './key-functions.ts';
-import { admissionAttributes, type StoreParts, signalOf, statusOf, storageFor, validatorOf } from './store-parts.ts';
+import {
+  admissionAttributes,
+  type StoreParts,
+  signalOf,
+  storageFor,
+  storageStatus,
+  validatorOf,
+} from './store-parts.ts';
 
 export interface DeleteCall {
   readonly name: string;
@@ -79,7 +86,7 @@ export class DeleteFlow<T extends KubernetesObject> {
 
   async #read(): Promise<Stored<T>> {
     const failed = (error: unknown): never => {
-      throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+      throw storageStatus(this.#parts, error, { verb: 'delete', name: this.#name });
     };
     const stored = await this.#parts.storage.get(this.#key, signalOf(this.#context)).catch(failed);
     if (stored === undefined) throw notFound(this.#parts.resource, this.#name);
@@ -157,7 +164,7 @@ export class DeleteFlow<T extends KubernetesObject> {
         { preconditions: asked, ...signalOf(this.#context) },
       );
     } catch (error) {
-      throw statusOf(this.#parts, error, { verb: 'update', name: this.#name });
+      throw storageStatus(this.#parts, error, { verb: 'update', name: this.#name });
     }
   }
 
@@ -178,7 +185,7 @@ export class DeleteFlow<T extends KubernetesObject> {
       await this.#release(stored);
       return { stored, deleted: true };
     } catch (error) {
-      const status = statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+      const status = storageStatus(this.#parts, error, { verb: 'delete', name: this.#name });
       if (last === undefined || !isNotFound(status)) throw status;
       await this.#release(last);
       return { stored: last, deleted: true };
@@ -262,7 +269,7 @@ export class DeleteFlow<T extends KubernetesObject> {
       await storageFor(this.#parts, this.#context).deleteUnreadable(this.#key, signalOf(this.#context));
       return { deleted: true };
     } catch (error) {
-      throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+      throw storageStatus(this.#parts, error, { verb: 'delete', name: this.#name });
     }
   }
 }

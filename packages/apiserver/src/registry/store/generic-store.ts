@@ -44,7 +44,7 @@ import type { LargeValidation } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { createPrepared } from './prepared-create.ts';
 import { selectionKeys, selectionPredicate } from './selection.ts';
-import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
+import { admissionAttributes, type StoreParts, signalOf, storageStatus, validatorOf } from './store-parts.ts';
 import { UpdateFlow } from './update-flow.ts';
 
 /** Parts that requests pass through besides the store. All resources of a server share them. */
@@ -142,7 +142,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     try {
       return await this.#parts.storage.get(key, { ...options, ...signalOf(context) });
     } catch (error) {
-      throw statusOf(this.#parts, error, { verb: 'get', name });
+      throw storageStatus(this.#parts, error, { verb: 'get', name });
     }
   }
 
@@ -155,7 +155,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     try {
       list = await this.#parts.storage.getList(key, options);
     } catch (error) {
-      throw statusOf(this.#parts, error, { verb: 'list', name: '' });
+      throw storageStatus(this.#parts, error, { verb: 'list', name: '' });
     }
     const items = await this.#decorator.ofAll(list.items);
     return items === list.items ? list : { ...list, items };
@@ -180,7 +180,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
       const watch = this.#parts.storage.watch(key, options, new AnsweringSink(sink, this.#parts, this.#decorator));
       return endedBy(watch, context.signal);
     } catch (error) {
-      throw statusOf(this.#parts, error, { verb: 'watch', name: '' });
+      throw storageStatus(this.#parts, error, { verb: 'watch', name: '' });
     }
   }
 

@@ -4,7 +4,7 @@ import { type DeepReadonly, deepCopy, formatTime, type KubernetesObject } from '
 import type { Stored } from '@kapstan/storage';
 import { fillSystemMetadata, metaOf } from '../meta/object-meta.ts';
 import { objectKeyOf } from './key-functions.ts';
-import { type StoreParts, statusOf } from './store-parts.ts';
+import { type StoreParts, storageStatus } from './store-parts.ts';
 
 /** Rejects with StatusError, 409 when there is an object of this name. */
 export async function createPrepared<T extends KubernetesObject>(
@@ -20,7 +20,7 @@ export async function createPrepared<T extends KubernetesObject>(
   try {
     return await parts.storage.create(objectKeyOf(parts.keys, namespace, name), object);
   } catch (error) {
-    throw statusOf(parts, error, { verb: 'create', name });
+    throw storageStatus(parts, error, { verb: 'create', name });
   }
 }
 

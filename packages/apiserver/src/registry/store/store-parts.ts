@@ -55,7 +55,7 @@ export function signalOf({ signal, auditId, span, baggage }: RequestContext): St
 }
 
 /** Returns the answer to a failed storage call: StatusErrors pass, StorageErrors are translated. */
-export function statusOf<T extends KubernetesObject>(
+export function storageStatus<T extends KubernetesObject>(
   parts: StoreParts<T>,
   error: unknown,
   call: { readonly verb: StorageVerb; readonly name: string },

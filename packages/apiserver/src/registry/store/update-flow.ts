@@ -36,8 +36,8 @@ import {
   type StoreParts,
   sentRevision,
   signalOf,
-  statusOf,
   storageFor,
+  storageStatus,
   ttlOf,
   validatorOf,
 } from './store-parts.ts';
@@ -103,7 +103,7 @@ export class UpdateFlow<T extends KubernetesObject> {
         committed = !this.#context.dryRun;
         return answer;
       }
-      throw statusOf(this.#parts, error, { verb: this.#created ? 'create' : 'update', name: this.#request.name });
+      throw storageStatus(this.#parts, error, { verb: this.#created ? 'create' : 'update', name: this.#request.name });
     } finally {
       await this.#finishAttempt(committed);
     }
@@ -273,7 +273,7 @@ export class UpdateFlow<T extends KubernetesObject> {
       const options = { preconditions, ...signalOf(this.#context) };
       await storageFor(this.#parts, this.#context).delete(this.#key, options);
     } catch (error) {
-      const status = statusOf(this.#parts, error, { verb: 'delete', name: this.#request.name });
+      const status = storageStatus(this.#parts, error, { verb: 'delete', name: this.#request.name });
       if (!isNotFound(status)) throw status;
     }
     const view = object as DeepReadonly<T>;

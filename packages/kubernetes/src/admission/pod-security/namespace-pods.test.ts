@@ -1,7 +1,7 @@
 import { type Clock, type DeepReadonly, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type PodView, podWarnings } from './namespace-pods.ts';
+import { type PodView, strictPolicyWarnings } from './namespace-pods.ts';
 
 let nowMs: number;
 let looks: number;
@@ -37,7 +37,7 @@ function podView(name: string, { controller, runtimeClassName, spec = onHost }: 
 async function warningsOf(pods: readonly PodView[], exempt: readonly string[] = []): Promise<string[]> {
   const enforce = { level: 'baseline', version: 'latest' } as const;
   const isExempt = (runtimeClass: string): boolean => exempt.includes(runtimeClass);
-  return runInTurns(podWarnings({ namespace: 'ns', pods, enforce, isExempt, clock, untilMs: nowMs + 1_000 }));
+  return runInTurns(strictPolicyWarnings({ namespace: 'ns', pods, enforce, isExempt, clock, untilMs: nowMs + 1_000 }));
 }
 
 const head = 'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"';

@@ -1,4 +1,4 @@
-// podWarnings checks the pods of a namespace whose policy becomes stricter, and returns warnings that name those that would now be refused.
+// strictPolicyWarnings checks the pods of a namespace whose policy becomes stricter, and returns warnings that name those that would now be refused.
 // Used by pod-security.ts. Source: pod-security-admission EvaluatePodsInNamespace.
 
 import type { Clock, DeepReadonly, UnstructuredObject } from '@kapstan/api';
@@ -33,7 +33,7 @@ interface Offenders {
   count: number;
 }
 
-export function* podWarnings({
+export function* strictPolicyWarnings({
   namespace,
   pods,
   enforce,

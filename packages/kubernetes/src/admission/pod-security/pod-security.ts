@@ -8,7 +8,7 @@ import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapsta
 import type { Pod } from '@kapstan/kinds/core/v1';
 import { runInTurns } from '@kapstan/storage';
 import { compareLevels, formatLevelVersion, type LevelVersion } from './level-version.ts';
-import { podWarnings } from './namespace-pods.ts';
+import { strictPolicyWarnings } from './namespace-pods.ts';
 import {
   isPrivileged,
   isSamePolicy,
@@ -128,7 +128,7 @@ export class PodSecurity implements AdmissionPlugin {
       return context.warn('failed to list pods while checking new PodSecurity enforce level');
     }
     const warnings = await runInTurns(
-      podWarnings({
+      strictPolicyWarnings({
         namespace: name,
         pods: existing,
         enforce,

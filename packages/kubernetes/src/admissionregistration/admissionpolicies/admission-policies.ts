@@ -14,9 +14,9 @@ import { staticSuffixWarnings } from '../static-suffix.ts';
 import {
   setMatchDefaults,
   setPolicyDefaults,
-  validateBinding,
   validateConstraints,
   validateParamKind,
+  validatePolicyBinding,
 } from './match-resources.ts';
 import { permitBinding, permitPolicy } from './param-access.ts';
 import { validateConditionsOf, validateFailurePolicy, validateValidations } from './policy-parts.ts';
@@ -42,7 +42,7 @@ export const validatingAdmissionPolicyBindings = (
   setDefaults: ({ spec }) => setMatchDefaults(spec?.matchResources),
   validate: (root, { spec }) => {
     const at = root.child('spec');
-    validateBinding(at, spec ?? {});
+    validatePolicyBinding(at, spec ?? {});
     validateActions(at.child('validationActions'), spec?.validationActions ?? []);
   },
   permit: permitBinding(server, 'validatingadmissionpolicies'),

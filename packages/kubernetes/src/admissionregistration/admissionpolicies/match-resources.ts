@@ -7,7 +7,7 @@ import { dns1035LabelErrors, pathSegmentErrors } from '@kapstan/apiserver/intern
 import type { MatchResources, ParamKind, ParamRef } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { repetitions } from '../../validation/repetition.ts';
-import { setRuleDefaults, validateRule } from '../rule-defaults.ts';
+import { setRuleDefaults, validateOperationsRule } from '../rule-defaults.ts';
 
 export function setMatchDefaults(match: MatchResources | undefined): void {
   if (match === undefined) return;
@@ -36,7 +36,7 @@ interface BindingSpec {
 }
 
 /** Checks the parts that bindings of both kinds share. */
-export function validateBinding(
+export function validatePolicyBinding(
   at: Field,
   { policyName = '', paramRef, matchResources }: DeepReadonly<BindingSpec>,
 ): void {
@@ -64,7 +64,7 @@ function validateMatch(at: Field, match: DeepReadonly<MatchResources>): void {
         namePlace.invalidAll(name, pathSegmentErrors(name));
         if (isRepeated(name)) namePlace.duplicate(name);
       });
-      validateRule(place, rule);
+      validateOperationsRule(place, rule);
     });
   }
 }

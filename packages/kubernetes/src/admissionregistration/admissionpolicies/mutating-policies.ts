@@ -9,10 +9,10 @@ import { staticSuffixWarnings } from '../static-suffix.ts';
 import {
   setMatchDefaults,
   setPolicyDefaults,
-  validateBinding,
   validateConstraints,
   validateMutableOperations,
   validateParamKind,
+  validatePolicyBinding,
 } from './match-resources.ts';
 import { permitBinding, permitPolicy } from './param-access.ts';
 import { validateConditionsOf, validateFailurePolicy, validateMutations } from './policy-parts.ts';
@@ -47,7 +47,7 @@ export const mutatingAdmissionPolicyBindings = (
   setDefaults: ({ spec }) => setMatchDefaults(spec?.matchResources),
   validate: (root, { spec }) => {
     const at = root.child('spec');
-    validateBinding(at, spec ?? {});
+    validatePolicyBinding(at, spec ?? {});
     validateMutableOperations(at.child('matchResources'), spec?.matchResources);
   },
   permit: permitBinding(server, 'mutatingadmissionpolicies'),

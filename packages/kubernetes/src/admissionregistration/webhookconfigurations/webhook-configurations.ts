@@ -11,7 +11,7 @@ import type {
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { repetitions } from '../../validation/repetition.ts';
-import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { setRuleDefaults, validateMatchConditions, validateOperationsRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
@@ -88,7 +88,7 @@ function conditionsOf(webhooks: Webhooks): string {
 
 function validateWebhook(at: Field, webhook: DeepReadonly<Webhook>): void {
   validateFullName(at.child('name'), webhook.name);
-  at.child('rules').each(webhook.rules, (rule, place) => validateRule(place, rule));
+  at.child('rules').each(webhook.rules, (rule, place) => validateOperationsRule(place, rule));
   if (webhook.failurePolicy !== undefined) at.child('failurePolicy').oneOf(webhook.failurePolicy, ['Fail', 'Ignore']);
   if (webhook.matchPolicy !== undefined) at.child('matchPolicy').oneOf(webhook.matchPolicy, ['Equivalent', 'Exact']);
   if (webhook.sideEffects == null) at.child('sideEffects').required('must specify one of None, NoneOnDryRun');

@@ -8,7 +8,7 @@ import { scaleSubresource } from '../../autoscaling/scale.ts';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateClaimSpec } from '../../core/persistentvolumeclaims/claim-validation.ts';
 import { claimSpecWarnings } from '../../core/persistentvolumeclaims/claim-warnings.ts';
-import { setClaimDefaults } from '../../core/persistentvolumeclaims/persistent-volume-claims.ts';
+import { setVolumeClaimDefaults } from '../../core/persistentvolumeclaims/persistent-volume-claims.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
 import {
@@ -94,7 +94,7 @@ function setSpecDefaults(spec: StatefulSetSpec): void {
   for (const claim of spec.volumeClaimTemplates ?? []) {
     claim.kind = 'PersistentVolumeClaim';
     claim.apiVersion = 'v1';
-    setClaimDefaults(claim);
+    setVolumeClaimDefaults(claim);
   }
 }
 

@@ -42,7 +42,7 @@ export function validateJobStatus(at: Field, next: ReadonlyJob, old: ReadonlyJob
   for (const name of ['active', 'succeeded', 'failed', 'ready', 'terminating'] as const)
     at.child(name).nonNegative(status[name]);
   validateUncounted(at.child('uncountedTerminatedPods'), status);
-  validateConditions(at.child('conditions'), change);
+  validateJobConditions(at.child('conditions'), change);
   validateTimes(at, change);
   validateFinished(at, change);
   validateIndexes(at, change);
@@ -62,7 +62,7 @@ function validateUncounted(at: Field, { uncountedTerminatedPods: pods }: Status)
 
 const terminal = ['Failed', 'Complete', 'FailureTarget'];
 
-function validateConditions(at: Field, { next, old, turned, changed }: Change): void {
+function validateJobConditions(at: Field, { next, old, turned, changed }: Change): void {
   const is = (type: string): boolean => isTrue(next, type);
   const was = (type: string): boolean => isTrue(old, type);
   const hasPolicy = next.spec?.successPolicy !== undefined;

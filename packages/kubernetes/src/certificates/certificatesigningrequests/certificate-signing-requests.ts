@@ -7,7 +7,7 @@ import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.
 import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { kindFactsOf } from '../../builtin/builtin-resource.ts';
 import { validateRequest } from './request-validation.ts';
-import { type StatusPart, validateStatus, validateStatusChange } from './status-validation.ts';
+import { type StatusPart, validateRequestStatusChange, validateStatus } from './status-validation.ts';
 
 const id = 'certificates.k8s.io/v1/certificatesigningrequests';
 
@@ -31,7 +31,7 @@ export function certificateSigningRequests(server: Server): BuiltinKind<Request>
     },
     prepareForUpdate: keepSpec,
     validate: validateWhole,
-    validateChange: (root, next, old) => validateStatusChange(root.child('status'), { next, old }, 'none'),
+    validateChange: (root, next, old) => validateRequestStatusChange(root.child('status'), { next, old }, 'none'),
     fields: ({ spec }) => ({ 'spec.signerName': spec?.signerName ?? '' }),
     status: {
       updateMetadata: 'both',
@@ -79,7 +79,7 @@ function validateUpdate(
   part: StatusPart,
 ): void {
   validateWhole(root, change.next, change.old);
-  validateStatusChange(root.child('status'), change, part);
+  validateRequestStatusChange(root.child('status'), change, part);
 }
 
 function keepSpec(next: Request, old: DeepReadonly<Request>): void {

@@ -25,7 +25,7 @@ export type StatusPart = 'word' | 'certificate' | 'none';
 
 /** A stored object may keep its faults. */
 export function validateStatus(at: Field, { status }: Request, old: Request | undefined): void {
-  validateConditions(at.child('conditions'), status?.conditions ?? [], old?.status?.conditions ?? []);
+  validateRequestConditions(at.child('conditions'), status?.conditions ?? [], old?.status?.conditions ?? []);
   const certificate = status?.certificate ?? '';
   const before = old?.status?.certificate ?? '';
   if ((old !== undefined && certificate === before) || certificateFault(before) !== undefined) return;
@@ -33,7 +33,7 @@ export function validateStatus(at: Field, { status }: Request, old: Request | un
   if (fault !== undefined) at.child('certificate').invalid('<certificate data>', fault);
 }
 
-function validateConditions(at: Field, conditions: readonly Condition[], old: readonly Condition[]): void {
+function validateRequestConditions(at: Field, conditions: readonly Condition[], old: readonly Condition[]): void {
   const earlier = new Set<string>();
   const before = old.map(({ type = '' }) => type);
   const mayRepeat = new Set(before).size < before.length;
@@ -78,7 +78,7 @@ function certificateFault(certificate: string): string | undefined {
 }
 
 /** Checks an update through an endpoint that may set only one part of the status. */
-export function validateStatusChange(
+export function validateRequestStatusChange(
   at: Field,
   { next, old }: { readonly next: Request; readonly old: Request },
   part: StatusPart,

@@ -8,7 +8,7 @@ import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { cidrWarnings } from '../../validation/ip-warnings.ts';
 import { cidrErrors, strictCidrErrors } from '../../validation/value-rules.ts';
 import { nodeProxySubresource } from './proxy.ts';
-import { dropStatusConfig, validateNodeStatus, validateStatusChange } from './status-validation.ts';
+import { dropStatusConfig, validateNodeStatus, validateNodeStatusChange } from './status-validation.ts';
 
 export function nodes(server: BuiltinServer): BuiltinKind<Node> {
   return {
@@ -55,7 +55,7 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
         root.child('spec', 'providerID').forbidden('node updates may not change providerID except from "" to valid');
       }
     },
-    status: { prepare: dropStatusConfig, validate: validateStatusChange },
+    status: { prepare: dropStatusConfig, validate: validateNodeStatusChange },
     fields: ({ spec }) => ({ 'spec.unschedulable': String(spec?.unschedulable ?? false) }),
     subresources: [nodeProxySubresource(server)],
   };

@@ -24,7 +24,7 @@ export function validateNodeStatus(at: Field, { status = {} }: DeepReadonly<Node
 }
 
 /** Source: ValidateNodeUpdate. */
-export function validateStatusChange(root: Field, node: DeepReadonly<Node>): void {
+export function validateNodeStatusChange(root: Field, node: DeepReadonly<Node>): void {
   const at = root.child('status');
   validateNodeStatus(at, node);
   const seen = new Set<string>();

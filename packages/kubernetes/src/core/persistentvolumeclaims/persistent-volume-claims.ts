@@ -15,7 +15,7 @@ import { claimWarnings } from './claim-warnings.ts';
  * Sets the defaults of a claim, also in the claim templates of stateful sets. Source:
  * SetDefaults_PersistentVolumeClaim.
  */
-export function setClaimDefaults(claim: PersistentVolumeClaim): void {
+export function setVolumeClaimDefaults(claim: PersistentVolumeClaim): void {
   claim.status = { ...claim.status, phase: claim.status?.phase || 'Pending' };
   if (claim.spec !== undefined) claim.spec.volumeMode ??= 'Filesystem';
 }
@@ -24,7 +24,7 @@ export const persistentVolumeClaims: BuiltinKind<PersistentVolumeClaim> = {
   id: 'v1/persistentvolumeclaims',
   returnsDeletedObject: true,
   warnings: claimWarnings,
-  setDefaults: setClaimDefaults,
+  setDefaults: setVolumeClaimDefaults,
   prepareForCreate: (object) => {
     object.status = { phase: 'Pending' };
     if (object.spec !== undefined) alignDataSources(object.spec, undefined);

@@ -1,7 +1,7 @@
 // The endpoint that adds containers to a running pod. The endpoint /resize is in resize.ts. Source:
 // pkg/registry/core/pod/storage.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
-import type { Field, StrategySubresource, ValidationPolicy } from '@kapstan/apiserver/internal';
+import type { Field, ServerCapabilities, StrategySubresource } from '@kapstan/apiserver/internal';
 import { jsonEqual, subresourceStrategy } from '@kapstan/apiserver/internal';
 import type { EphemeralContainer, Pod } from '@kapstan/kinds/core/v1';
 import { kindFactsOf } from '../../builtin/builtin-resource.ts';
@@ -11,7 +11,7 @@ import { validatePod } from './pod-validation.ts';
 
 const verbs = ['get', 'patch', 'update'] as const;
 
-export function ephemeralContainersSubresource(policy: ValidationPolicy): StrategySubresource<Pod> {
+export function ephemeralContainersSubresource(policy: ServerCapabilities): StrategySubresource<Pod> {
   const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', policy), {
     raisesGeneration: true,
     keepsMetadata: true,

@@ -1,7 +1,7 @@
 // The endpoint that changes the CPU and memory of a running pod. Source: pkg/registry/core/pod/strategy.go
 // dropNonResizeUpdates, pkg/apis/core/validation ValidatePodResize.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
-import type { Field, StrategySubresource, ValidationPolicy } from '@kapstan/apiserver/internal';
+import type { Field, ServerCapabilities, StrategySubresource } from '@kapstan/apiserver/internal';
 import { jsonEqual, subresourceStrategy } from '@kapstan/apiserver/internal';
 import type { Container, Pod, PodSpec, ResourceRequirements } from '@kapstan/kinds/core/v1';
 import { kindFactsOf } from '../../builtin/builtin-resource.ts';
@@ -18,7 +18,7 @@ type Resources = DeepReadonly<ResourceRequirements>;
 const lists = ['initContainers', 'containers'] as const;
 const emptySpec: ReadonlySpec = { containers: [] };
 
-export function resizeSubresource(policy: ValidationPolicy): StrategySubresource<Pod> {
+export function resizeSubresource(policy: ServerCapabilities): StrategySubresource<Pod> {
   const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', policy), {
     raisesGeneration: true,
     keepsMetadata: true,
@@ -63,7 +63,7 @@ function validateResize(root: Field, next: ReadonlyPod, old: ReadonlyPod): void 
   const before = at.errorCount;
   const [spec, oldSpec] = [next.spec ?? emptySpec, old.spec ?? emptySpec];
   validatePod(root, next);
-  validateConditions(at, next, old);
+  validateResizeConditions(at, next, old);
   const ofPod = validatePodAmounts(at, spec, oldSpec);
   if (!validateOrder(at, spec, oldSpec)) return;
   const masked = { ...spec, ...maskedContainers(at, spec, oldSpec), resources: ofPod };
@@ -72,7 +72,7 @@ function validateResize(root: Field, next: ReadonlyPod, old: ReadonlyPod): void 
 
 const onlyAmounts = 'only cpu and memory resources are mutable';
 
-function validateConditions(at: Field, next: ReadonlyPod, { spec, status }: ReadonlyPod): void {
+function validateResizeConditions(at: Field, next: ReadonlyPod, { spec, status }: ReadonlyPod): void {
   const qosClass = status?.qosClass ?? qosClassOf(spec);
   if (qosClassOf(next.spec) !== qosClass) at.invalid(qosClass, 'Pod QOS Class may not change as a result of resizing');
   const running = status?.containerStatuses?.find(({ state }) => state?.running !== undefined);

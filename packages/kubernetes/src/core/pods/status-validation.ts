@@ -69,7 +69,7 @@ export function validatePodStatus(root: Field, next: DeepReadonly<Pod>, old: Dee
   const at = root.child('status');
   const { spec = { containers: [] }, status = {} } = next;
   const { status: before = {} } = old;
-  validateConditions(at.child('conditions'), status);
+  validatePodConditions(at.child('conditions'), status);
   validateNomination(at.child('nominatedNodeName'), next, old);
   if ((status.observedGeneration ?? 0) < 0)
     at.child('observedGeneration').invalid(status.observedGeneration, 'must be a non-negative integer');
@@ -87,7 +87,7 @@ export function validatePodStatus(root: Field, next: DeepReadonly<Pod>, old: Dee
 
 const systemConditions: ReadonlySet<string> = new Set(['PodScheduled', 'Ready', 'Initialized']);
 
-function validateConditions(at: Field, { conditions }: Status): void {
+function validatePodConditions(at: Field, { conditions }: Status): void {
   at.each(conditions, ({ type, observedGeneration = 0 }, place) => {
     if (observedGeneration < 0)
       place.child('observedGeneration').invalid(observedGeneration, 'must be a non-negative integer');

@@ -2,9 +2,9 @@
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { FlowSchema } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
-import { validateConditions } from '../conditions.ts';
+import { validateConditionTypes } from '../conditions.ts';
 import { validateMandatorySchema } from '../mandatory-specs.ts';
-import { validateRule } from './rule-validation.ts';
+import { validateFlowRule } from './rule-validation.ts';
 
 const maxPrecedence = 10_000;
 const defaultPrecedence = 1000;
@@ -30,13 +30,13 @@ export const flowSchemas: BuiltinKind<FlowSchema> = {
     const level = spec?.priorityLevelConfiguration?.name ?? '';
     if (level === '') at.child('priorityLevelConfiguration', 'name').required('must reference a priority level');
     else at.child('priorityLevelConfiguration', 'name').invalidAll(level, dnsSubdomainErrors(level));
-    at.child('rules').each(spec?.rules, (rule, rulePlace) => validateRule(rulePlace, rule));
+    at.child('rules').each(spec?.rules, (rule, rulePlace) => validateFlowRule(rulePlace, rule));
     validateMandatorySchema(at, spec, metadata?.name ?? '');
-    validateConditions(root.child('status', 'conditions'), status?.conditions);
+    validateConditionTypes(root.child('status', 'conditions'), status?.conditions);
   },
   status: {
     updateMetadata: 'none',
     keepsMetadata: true,
-    validate: (root, { status }) => validateConditions(root.child('status', 'conditions'), status?.conditions),
+    validate: (root, { status }) => validateConditionTypes(root.child('status', 'conditions'), status?.conditions),
   },
 };

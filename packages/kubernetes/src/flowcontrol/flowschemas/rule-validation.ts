@@ -10,7 +10,7 @@ import type {
   Subject,
 } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
 
-export function validateRule(at: Field, rule: DeepReadonly<PolicyRulesWithSubjects>): void {
+export function validateFlowRule(at: Field, rule: DeepReadonly<PolicyRulesWithSubjects>): void {
   if ((rule.subjects?.length ?? 0) === 0) at.child('subjects').required('subjects must contain at least one value');
   at.child('subjects').each(rule.subjects, (subject, place) => validateSubject(place, subject));
   if ((rule.resourceRules?.length ?? 0) + (rule.nonResourceRules?.length ?? 0) === 0)

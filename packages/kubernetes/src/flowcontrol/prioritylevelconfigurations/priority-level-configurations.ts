@@ -8,7 +8,7 @@ import type {
   QueuingConfiguration,
 } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
-import { validateConditions } from '../conditions.ts';
+import { validateConditionTypes } from '../conditions.ts';
 import { validateMandatoryLevel } from '../mandatory-specs.ts';
 
 export const priorityLevelConfigurations: BuiltinKind<PriorityLevelConfiguration> = {
@@ -34,12 +34,12 @@ export const priorityLevelConfigurations: BuiltinKind<PriorityLevelConfiguration
       root.child('metadata', 'annotations').forbidden(`annotation '${keepZeroShares}' is forbidden`);
     validateSpec(root.child('spec'), spec ?? {}, metadata?.name ?? '');
     validateMandatoryLevel(root.child('spec'), spec ?? {}, metadata?.name ?? '');
-    validateConditions(root.child('status', 'conditions'), status?.conditions);
+    validateConditionTypes(root.child('status', 'conditions'), status?.conditions);
   },
   status: {
     updateMetadata: 'none',
     keepsMetadata: true,
-    validate: (root, { status }) => validateConditions(root.child('status', 'conditions'), status?.conditions),
+    validate: (root, { status }) => validateConditionTypes(root.child('status', 'conditions'), status?.conditions),
   },
 };
 

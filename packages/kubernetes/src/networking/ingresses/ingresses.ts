@@ -43,7 +43,7 @@ export const ingresses: BuiltinKind<Ingress> = {
     const isRatcheted = old?.spec?.rules?.some(isInvalidWildcardRule) === true;
     at.child('rules').each(spec?.rules, (rule, place) => {
       validateHost(place.child('host'), rule.host ?? '');
-      if (!(isRatcheted && rule.host?.includes('*'))) validateRule(place, rule);
+      if (!(isRatcheted && rule.host?.includes('*'))) validateIngressRule(place, rule);
     });
     const takesAnySecret = old?.spec?.tls?.some(({ secretName }) => secretNameErrors(secretName).length > 0) === true;
     at.child('tls').each(spec?.tls, ({ hosts, secretName }, place) => {
@@ -64,7 +64,7 @@ const secretNameErrors = (name = ''): readonly string[] => (name === '' ? [] : d
 
 /** Objects stored before the rules became stricter may stay as they are. Source: allowInvalidWildcardHostRule. */
 function isInvalidWildcardRule(rule: DeepReadonly<IngressRule>): boolean {
-  return rule.host?.includes('*') === true && collectFieldErrors((at) => validateRule(at, rule)).length > 0;
+  return rule.host?.includes('*') === true && collectFieldErrors((at) => validateIngressRule(at, rule)).length > 0;
 }
 
 function validateHost(at: Field, host: string): void {
@@ -73,7 +73,7 @@ function validateHost(at: Field, host: string): void {
   at.invalidAll(host, host.includes('*') ? wildcardSubdomainErrors(host) : dnsSubdomainErrors(host));
 }
 
-function validateRule(at: Field, rule: DeepReadonly<IngressRule>): void {
+function validateIngressRule(at: Field, rule: DeepReadonly<IngressRule>): void {
   if (rule.http === undefined) return;
   const paths = at.child('http', 'paths');
   if ((rule.http.paths?.length ?? 0) === 0) paths.required();

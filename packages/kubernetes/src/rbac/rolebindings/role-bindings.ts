@@ -3,7 +3,7 @@
 import { nameIsWholePathSegment } from '@kapstan/apiserver/internal';
 import type { RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
-import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '../policy-rule.ts';
+import { setBindingDefaults, validateRoleBinding, validateRoleRefUnchanged } from '../policy-rule.ts';
 
 export const roleBindings: BuiltinKind<RoleBinding> = {
   id: 'rbac.authorization.k8s.io/v1/rolebindings',
@@ -11,7 +11,7 @@ export const roleBindings: BuiltinKind<RoleBinding> = {
   validateName: nameIsWholePathSegment,
   setDefaults: setBindingDefaults,
   validate: (root, object, old) => {
-    validateBinding(root, object, ['Role', 'ClusterRole']);
+    validateRoleBinding(root, object, ['Role', 'ClusterRole']);
     if (old !== undefined) validateRoleRefUnchanged(root, object.roleRef, old.roleRef);
   },
 };

@@ -4,7 +4,7 @@ import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { ResourceClaim } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { internalForm } from '../../validation/internal-form.ts';
-import { setClaimDefaults } from './claim-defaults.ts';
+import { setResourceClaimDefaults } from './claim-defaults.ts';
 import { validateDeviceClaim } from './claim-validation.ts';
 import { permitStatus } from './status-permission.ts';
 import { dropDeallocated, validateClaimStatus } from './status-validation.ts';
@@ -13,7 +13,7 @@ export const resourceClaims = ({ authorizer }: BuiltinServer): BuiltinKind<Resou
   id: 'resource.k8s.io/v1/resourceclaims',
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
-  setDefaults: ({ spec }) => setClaimDefaults(spec),
+  setDefaults: ({ spec }) => setResourceClaimDefaults(spec),
   validatesInSlices: true,
   validateCreate: (root, { spec }) => validateDeviceClaim(root.child('spec', 'devices'), spec.devices ?? {}),
   validateChange: (root, next, old) =>

@@ -158,12 +158,12 @@ function validateResult(
 ): void {
   validateReference(at.child('request'), result.request, names);
   validateDeviceName(at, result);
-  validateBinding(at, result);
+  validateDeviceBinding(at, result);
   if (result.shareID !== undefined) at.child('shareID').invalidAll(result.shareID, uidErrors(result.shareID));
 }
 
 /** Source: validateDeviceBindingParameters. */
-function validateBinding(at: Field, result: DeepReadonly<DeviceRequestAllocationResult>): void {
+function validateDeviceBinding(at: Field, result: DeepReadonly<DeviceRequestAllocationResult>): void {
   const { bindingConditions: wanted = [], bindingFailureConditions: failing = [] } = result;
   for (const name of ['bindingConditions', 'bindingFailureConditions'] as const) {
     const list = result[name] ?? [];

@@ -6,14 +6,14 @@ import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
 import { internalForm } from '../../validation/internal-form.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
-import { setClaimDefaults } from '../resourceclaims/claim-defaults.ts';
+import { setResourceClaimDefaults } from '../resourceclaims/claim-defaults.ts';
 import { validateDeviceClaim } from '../resourceclaims/claim-validation.ts';
 
 export const resourceClaimTemplates: BuiltinKind<ResourceClaimTemplate> = {
   id: 'resource.k8s.io/v1/resourceclaimtemplates',
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
-  setDefaults: ({ spec }) => setClaimDefaults(spec?.spec),
+  setDefaults: ({ spec }) => setResourceClaimDefaults(spec?.spec),
   validatesInSlices: true,
   validate: (root, { spec }, old) => {
     // A spec that an older version accepted must not keep its object from losing a finalizer.

@@ -50,7 +50,7 @@ export function validateDevice(at: Field, device: ReadonlyDevice, { before, isPe
       null,
       '`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec',
     );
-  validateConditions(at, device);
+  validateDeviceConditions(at, device);
 }
 
 export function validateCounterName(at: Field, name: string | undefined): void {
@@ -169,7 +169,7 @@ function validatePlace(at: Field, { nodeName, nodeSelector, allNodes }: Readonly
 }
 
 /** Source: validateDeviceBindingParameters. */
-function validateConditions(at: Field, device: ReadonlyDevice): void {
+function validateDeviceConditions(at: Field, device: ReadonlyDevice): void {
   const { bindingConditions = [], bindingFailureConditions = [] } = device;
   const [success, failure] = [at.child('bindingConditions'), at.child('bindingFailureConditions')];
   validateConditionNames(success, bindingConditions);

@@ -1,0 +1,76 @@
+// Prints the path of an etcd server for the tests: one on PATH, else the Debian package's, else one built with Go from the module proxy. Prints
+// nothing but a warning where there is none; the tests that need it are then skipped, and say so. Run by .ci/run and the workflow `release`.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import process from 'node:process';
+
+/** A version whose modules are in the proxy. Debian's package may be older. */
+const version = 'v3.6.14';
+/** Longest time for one command. A build takes two minutes on two cores. */
+const limitMs = 300_000;
+
+function onPath(command) {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, command)).find((file) => existsSync(file));
+}
+
+/** Returns whether the command succeeded. What it prints goes to the log. */
+function succeeds(command, args, options = {}) {
+  const { status, error } = spawnSync(command, args, {
+    stdio: ['ignore', 2, 2],
+    timeout: limitMs,
+    ...options,
+    env: { ...process.env, ...options.env },
+  });
+  return error === undefined && status === 0;
+}
+
+function installed() {
+  if (process.getuid?.() !== 0 || onPath('apt-get') === undefined) return undefined;
+  const env = { DEBIAN_FRONTEND: 'noninteractive' };
+  // Without `apt-get update`, a fresh machine knows no packages.
+  const isInstalled = [
+    ['update', '-q'],
+    ['install', '-q', '-y', '--no-install-recommends', 'etcd-server'],
+  ].every((args) => succeeds('apt-get', args, { env }));
+  return isInstalled ? onPath('etcd') : undefined;
+}
+
+/** Builds etcd in a module of its own, because `go install` refuses modules that replace others. Keeps it for the next run. */
+function built() {
+  const kept = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'kapstan', `etcd-${version}`);
+  if (existsSync(kept)) return kept;
+  if (onPath('go') === undefined) return undefined;
+  const folder = mkdtempSync(join(tmpdir(), 'kapstan-etcd-build-'));
+  try {
+    const binary = join(folder, 'etcd');
+    const isBuilt = [
+      ['mod', 'init', 'etcd.test'],
+      ['get', `go.etcd.io/etcd/server/v3@${version}`],
+      ['build', '-o', binary, 'go.etcd.io/etcd/server/v3'],
+    ].every((args) => succeeds('go', args, { cwd: folder, env: { CGO_ENABLED: '0' } }));
+    if (!isBuilt || !existsSync(binary)) return undefined;
+    mkdirSync(dirname(kept), { recursive: true });
+    renameSync(binary, kept);
+    return kept;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Tests that need etcd may be skipped, so a failure here must not end the run. */
+function provided() {
+  try {
+    return onPath('etcd') ?? installed() ?? built();
+  } catch (error) {
+    console.error(error);
+    return undefined;
+  }
+}
+
+const path = provided();
+if (path === undefined)
+  console.error('no etcd: it is not on PATH, and neither apt-get nor go could provide it; its tests are skipped');
+else console.log(path);

@@ -29,18 +29,23 @@ function namedFiles(source: string): readonly string[] {
 /** Returns the folder in which a name without a folder is looked for. */
 const homeOf = (file: string): string => /^packages\/[^/]+\/|^/.exec(file)?.[0] ?? '';
 
-const files = listed('*.ts', '*.mts');
+const filesByName = new Map<string, string[]>();
+for (const file of listed('*.ts', '*.mts')) {
+  const name = file.slice(file.lastIndexOf('/') + 1);
+  filesByName.set(name, [...(filesByName.get(name) ?? []), file]);
+}
 
 function exists(name: string, from: string): boolean {
   const isPath = name.includes('/');
+  const files = filesByName.get(name.slice(name.lastIndexOf('/') + 1)) ?? [];
   return files.some((file) => (isPath || file.startsWith(homeOf(from))) && `/${file}`.endsWith(`/${name}`));
 }
 
 describe('a comment', () => {
   it('is read by this test', () => {
     expect(
-      namedFiles("import a from './a.ts';\n// Used by b.ts, see c/d.test.ts and *.ts.\nrun(); // as in e.ts"),
-    ).toEqual(['b.ts', 'c/d.test.ts', 'e.ts']);
+      namedFiles("import a from './a.ts';\n// Used by b.ts, see c/d.test.ts and *.ts.\nrun(); // as in index.ts"),
+    ).toEqual(['b.ts', 'c/d.test.ts', 'index.ts']);
   });
 
   it('names files that exist', () => {
@@ -51,5 +56,5 @@ describe('a comment', () => {
         .map((name) => `${file}: ${name}`),
     );
     expect(missing).toEqual([]);
-  });
+  }, 60_000);
 });

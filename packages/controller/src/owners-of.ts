@@ -40,7 +40,22 @@ export function ownersOf(
       .map(({ name }) => (resource.scope === 'Cluster' ? { name } : { namespace: metadata?.namespace ?? '', name }));
 }
 
-/** Returns whether the object names the owner, by its uid, as the one that controls it. Source: apimachinery metav1.IsControlledBy. */
+/**
+ * Returns whether the object names the owner, by its uid, as the one that controls it. Source: apimachinery
+ * metav1.IsControlledBy.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { isControlledBy } from '@kapstan/controller';
+ * import { Deployment, ReplicaSet } from '@kapstan/kinds/apps/v1';
+ *
+ * const client = await connect();
+ * const owner = await client.get(Deployment, { name: 'web', namespace: 'default' });
+ * const sets = await client.list(ReplicaSet, { namespace: 'default' });
+ * console.log(sets.filter((set) => isControlledBy(set, owner)).length);
+ * ```
+ */
 export function isControlledBy(object: DeepReadonly<KubernetesObject>, owner: DeepReadonly<KubernetesObject>): boolean {
   const { ownerReferences = [] } = object.metadata ?? {};
   const uid = owner.metadata?.uid;

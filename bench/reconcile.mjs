@@ -1,6 +1,7 @@
 // Compares a reconcile end to end with the same controller in controller-runtime: CPU and memory of the controller's process, for a start
 // with objects that are already up to date, and for changes that each need an apply and a status update. The peer runs when
-// KAPSTAN_BENCH_CONTROLLER_RUNTIME names the program built from parts/reconcile-peer (go mod tidy && go build).
+// KAPSTAN_BENCH_CONTROLLER_RUNTIME names the program built from parts/reconcile-peer (go mod tidy && go build). With KAPSTAN_BENCH_BARE=1
+// a bare Node program shows the least that this can cost in Node.
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +18,7 @@ const changes = Number(process.env.KAPSTAN_BENCH_CHANGES ?? 2_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 3);
 const peer = process.env.KAPSTAN_BENCH_CONTROLLER_RUNTIME;
 const ours = fileURLToPath(new URL('parts/reconcile-client.mjs', import.meta.url));
+const bare = fileURLToPath(new URL('parts/reconcile-bare.mjs', import.meta.url));
 /** Requests of this program that are under way at once. */
 const parallel = 8;
 
@@ -134,7 +136,11 @@ const first = startController(node[0], [node[1], kubeconfig, String(objects), St
 await first.line('written');
 await first.end('SIGTERM');
 
-const programs = [['kapstan', node], ...(peer === undefined ? [] : [['controller-runtime', [peer]]])];
+const programs = [
+  ['kapstan', node],
+  ...(peer === undefined ? [] : [['controller-runtime', [peer]]]),
+  ...(process.env.KAPSTAN_BENCH_BARE === '1' ? [['bare Node', [process.execPath, bare]]] : []),
+];
 const results = new Map(programs.map(([name]) => [name, []]));
 let round = 0;
 for (let run = 0; run < runs; run++)
@@ -154,4 +160,7 @@ for (const [what, key, unit, times] of [
   const beside = peer && { name: 'controller-runtime', value: median(of('controller-runtime')) };
   const target = beside && { atMost: times * beside.value, why: `${times} x controller-runtime` };
   figure({ bench, what, unit, samples: of('kapstan'), peer: beside, target });
+  const least = of('bare Node');
+  if (least.length > 0)
+    figure({ bench, what: `the bound, a bare program: ${what}`, unit, samples: least, peer: beside });
 }

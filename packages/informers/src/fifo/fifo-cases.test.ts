@@ -3,11 +3,11 @@ import { type DeepReadonly, objectKey } from '@kapstan/api';
 import { deepFreeze } from '@kapstan/api/internal';
 import { pod, type TestPod } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import { Indexer } from '../store/indexer.ts';
 import { DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import { DeltaFifo } from './delta-fifo.ts';
 import type { Fifo, FifoOptions, KnownObjects } from './fifo.ts';
 import { InOrderFifo } from './in-order-fifo.ts';
-import { Indexer } from './indexer.ts';
 
 type Pod = DeepReadonly<TestPod>;
 /** Creates a pod from `foo@5`: name and version. */

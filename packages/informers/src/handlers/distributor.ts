@@ -1,16 +1,16 @@
 // Distributor puts each change into the cache, then notifies handlers and observers. Run by process-loop.ts; owned by shared-informer.ts.
 // Source: client-go tools/cache/shared_informer.go (HandleDeltas).
 import type { Clock, DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
-import { deletionHandlingKey, isDeletedFinalStateUnknown, lastStateOf } from './deleted-final-state-unknown.ts';
+import { deletionHandlingKey, isDeletedFinalStateUnknown, lastStateOf } from '../fifo/deleted-final-state-unknown.ts';
+import type { Delta, Fifo } from '../fifo/fifo.ts';
+import { type DeliveryGate, type DeltaSink, ProcessLoop } from '../fifo/process-loop.ts';
+import type { Indexer } from '../store/indexer.ts';
+import type { MutationDetector } from '../store/mutation-detector.ts';
 import type { ResourceEventHandler } from './event-handler.ts';
-import type { Delta, Fifo } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry } from './handler-registry.ts';
-import type { Indexer } from './indexer.ts';
 import type { InformerObserver } from './informer-events.ts';
-import type { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
-import { type DeliveryGate, type DeltaSink, ProcessLoop } from './process-loop.ts';
 import { SyncSignal } from './sync-signal.ts';
 
 /** An object that exists: new, changed, or only repeated. */

@@ -4,11 +4,11 @@ import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SharedInformer } from '../shared-informer.ts';
+import { Indexer } from '../store/indexer.ts';
 import { DeltaFifo } from './delta-fifo.ts';
 import type { Fifo, FifoOptions } from './fifo.ts';
 import { InOrderFifo } from './in-order-fifo.ts';
-import { Indexer } from './indexer.ts';
-import { SharedInformer } from './shared-informer.ts';
 
 type Pod = DeepReadonly<TestPod>;
 const make = (name: string, version: string): Pod => deepFreeze(pod({ name, resourceVersion: version }));

@@ -3,8 +3,12 @@
 import { inspect } from 'node:util';
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { immediate } from '@kapstan/api/internal';
-import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
-import { requireIndexers } from './informer-checks.ts';
+import {
+  type DeletedFinalStateUnknown,
+  deletionHandlingKey,
+  incomingVersion,
+} from '../fifo/deleted-final-state-unknown.ts';
+import { requireIndexers } from '../guards/informer-checks.ts';
 
 /**
  * Returns the values under which an object is found: none, one or several; undefined counts as none. It should not throw, see

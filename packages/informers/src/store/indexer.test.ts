@@ -2,7 +2,7 @@ import { type DeepReadonly, everyLabel, objectKey, parseLabelSelector } from '@k
 import { deepFreeze, noLabel } from '@kapstan/api/internal';
 import { pod, type TestPod, testPods } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import { DeletedFinalStateUnknown } from '../fifo/deleted-final-state-unknown.ts';
 import { Indexer, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
 import { Lister } from './lister.ts';
 

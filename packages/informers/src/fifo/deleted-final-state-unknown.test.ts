@@ -1,12 +1,12 @@
 import { type DeepReadonly, objectKey, splitMetaNamespaceKey } from '@kapstan/api';
 import { pod, type TestPod } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import { callHandler, type ResourceEventHandler } from '../handlers/event-handler.ts';
 import {
   DeletedFinalStateUnknown,
   deletionHandlingKey,
   isDeletedFinalStateUnknown,
 } from './deleted-final-state-unknown.ts';
-import { callHandler, type ResourceEventHandler } from './event-handler.ts';
 
 const tombstone = (key: string, object?: DeepReadonly<TestPod>) =>
   new DeletedFinalStateUnknown<TestPod>(key as ReturnType<typeof objectKey>, object);

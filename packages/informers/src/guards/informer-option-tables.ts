@@ -1,11 +1,9 @@
 // Tables of the options of informers, their factory and reflectors. A table has one check per option, so an option that is not in it is
 // refused, for example one in the wrong place. informer-checks.ts checks the other arguments of all three.
-import type { KubernetesObject } from '@kapstan/api';
 import {
   checkedElsewhere,
   nearestName,
   type OptionCheck,
-  type OptionTable,
   objectWith,
   optional,
   requireBoolean,
@@ -19,14 +17,35 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 import { requireIndexers } from './informer-checks.ts';
-import type { ReflectorOptions } from './reflector/reflector-options.ts';
-import type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
-import type { SharedInformerOptions } from './shared-informer-options.ts';
 
 const mutationDetections: readonly unknown[] = ['off', 'freeze', 'compare'];
 
+type CommonOption =
+  | ('clock' | 'random' | 'resyncMs' | 'useWatchList' | 'pageSize' | 'minWatchTimeoutMs' | 'idleTimeoutMs')
+  | ('internalErrorRetryMs' | 'backoff' | 'onWatchError' | 'onHandlerError' | 'transform' | 'fifo' | 'retryOnError')
+  | ('logger' | 'mutationDetection' | 'metrics');
+type InformerOption = CommonOption | 'resource' | 'name' | 'labelSelector' | 'fieldSelector' | 'indexers';
+
+/** Names of options by their receiver, as error texts name it. */
+interface OptionNames {
+  // An informer passes its options on to its reflector.
+  readonly 'a reflector': InformerOption | 'shouldResync' | 'expected' | 'onWarning' | 'onStoreError';
+  readonly 'an informer': InformerOption;
+  readonly 'a factory': CommonOption | 'customResyncMs' | 'namespace' | 'tweakListOptions' | 'isServed';
+  readonly 'an informer of a factory':
+    | 'indexers'
+    | Extract<CommonOption, 'resyncMs' | 'transform' | 'fifo' | 'retryOnError' | 'onHandlerError'>;
+}
+
+/** The receivers that know all options of a type. */
+type TakerOf<O extends object> = {
+  [T in keyof OptionNames]: keyof O extends OptionNames[T] ? T : never;
+}[keyof OptionNames];
+
+type Checks<N extends string> = Readonly<Record<N, OptionCheck>>;
+
 /** Options that reflectors, informers, factories and requests share. */
-const commonTable = {
+const commonTable: Checks<CommonOption> = {
   clock: requireClock,
   random: requireFunction,
   resyncMs: optional(requireNotNegative),
@@ -46,8 +65,8 @@ const commonTable = {
   logger: requireLogger,
   mutationDetection: optional(requireMutationDetection),
   metrics: optional(objectWith('measure', 'within', 'ofMetadata')),
-} satisfies Readonly<Record<string, OptionCheck>>;
-const requestTable: OptionTable<InformerOptions<KubernetesObject>> = {
+};
+const requestTable: Checks<OptionNames['an informer of a factory']> = {
   indexers: optional(requireIndexers),
   resyncMs: commonTable.resyncMs,
   transform: commonTable.transform,
@@ -55,7 +74,7 @@ const requestTable: OptionTable<InformerOptions<KubernetesObject>> = {
   retryOnError: commonTable.retryOnError,
   onHandlerError: commonTable.onHandlerError,
 };
-const factoryTable: OptionTable<SharedInformerFactoryOptions> = {
+const factoryTable: Checks<OptionNames['a factory']> = {
   ...commonTable,
   // Checked by requirePeriods.
   customResyncMs: checkedElsewhere,
@@ -63,7 +82,7 @@ const factoryTable: OptionTable<SharedInformerFactoryOptions> = {
   tweakListOptions: requireFunction,
   isServed: requireFunction,
 };
-const informerTable: OptionTable<SharedInformerOptions<KubernetesObject>> = {
+const informerTable: Checks<InformerOption> = {
   ...commonTable,
   resource: checkedElsewhere,
   name: optional(requireString),
@@ -71,8 +90,7 @@ const informerTable: OptionTable<SharedInformerOptions<KubernetesObject>> = {
   fieldSelector: optional(requireString),
   indexers: optional(requireIndexers),
 };
-// An informer passes its options on to its reflector.
-const reflectorTable: OptionTable<ReflectorOptions & SharedInformerOptions<KubernetesObject>> = {
+const reflectorTable: Checks<OptionNames['a reflector']> = {
   ...informerTable,
   shouldResync: requireFunction,
   expected: checkedElsewhere,
@@ -80,9 +98,7 @@ const reflectorTable: OptionTable<ReflectorOptions & SharedInformerOptions<Kuber
   onStoreError: requireFunction,
 };
 
-/** The receiver of options, as error texts name it. */
-type Taker = 'a reflector' | 'an informer' | 'a factory' | 'an informer of a factory';
-const tables: Readonly<Record<Taker, Readonly<Record<string, OptionCheck>>>> = {
+const tables: { readonly [T in keyof OptionNames]: Checks<OptionNames[T]> } = {
   'a reflector': reflectorTable,
   'an informer': informerTable,
   'a factory': factoryTable,
@@ -92,11 +108,12 @@ const allNames = [...new Set(Object.values(tables).flatMap((table) => Object.key
 
 /**
  * Throws TypeError for an option that does not apply here, and for a name that is an option elsewhere, or close to one, because it would be
- * ignored. Other names are members of the object, for use by its callbacks.
+ * ignored. Other names are members of the object, for use by its callbacks. The call states the type of the options, and the compiler refuses a
+ * type with an option that is not in the receiver's table.
  */
-export function requireOptionsOf(taker: Taker, options: unknown): void {
+export function requireOptionsOf<O extends object>(taker: TakerOf<O>, options: unknown): void {
   requireObject(options, 'options');
-  const table = tables[taker];
+  const table: Checks<string> = tables[taker];
   requireOptionValues(options as object, table);
   const entries: [string, unknown][] = [];
   // Includes inherited members, because they would be read too.

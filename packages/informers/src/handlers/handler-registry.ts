@@ -1,10 +1,10 @@
 // The handlers of one shared informer: which handler gets which change, at which resync period. Source: client-go sharedProcessor.
 import type { Clock, KubernetesObject } from '@kapstan/api';
 import type { ResourceEventHandler } from './event-handler.ts';
+import type { EventHandlerRegistration } from './event-handler-registration.ts';
 import { HandlerListener, type HandlerListenerOptions } from './handler-listener.ts';
 import type { ObjectChange } from './object-change.ts';
 import { adjustResync, ResyncSchedule } from './resync-schedule.ts';
-import type { EventHandlerRegistration } from './shared-informer-options.ts';
 
 export class HandlerRegistry<T extends KubernetesObject> {
   // Invariant: the list is replaced, never changed, so that a handler added during a delivery does not get that change twice.

@@ -3,10 +3,10 @@
 
 import type { KubernetesObject } from '@kapstan/api';
 import { isPromiseLike } from '@kapstan/api/internal';
+import type { DeliveryGate } from '../fifo/process-loop.ts';
 import { ConflatingQueue } from './conflating-queue.ts';
 import { callHandler, type ResourceEventHandler } from './event-handler.ts';
 import type { ObjectChange } from './object-change.ts';
-import type { DeliveryGate } from './process-loop.ts';
 import type { ResyncSchedule } from './resync-schedule.ts';
 import { SyncSignal } from './sync-signal.ts';
 

@@ -1,8 +1,8 @@
 // Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and a filter around them. Called by handler-listener.ts.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { immediate, requireGivenFunction } from '@kapstan/api/internal';
-import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
-import { requireHandler } from './informer-checks.ts';
+import { DeletedFinalStateUnknown } from '../fifo/deleted-final-state-unknown.ts';
+import { requireHandler } from '../guards/informer-checks.ts';
 import type { ObjectChange } from './object-change.ts';
 
 /**

@@ -10,9 +10,9 @@ import {
   VirtualClock,
 } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SharedInformer } from '../shared-informer.ts';
+import type { SharedInformerOptions } from '../shared-informer-options.ts';
 import { emitProcessWarning } from './process-warning.ts';
-import { SharedInformer } from './shared-informer.ts';
-import type { SharedInformerOptions } from './shared-informer-options.ts';
 
 let warnings: Error[];
 let logged: [message: string, fields: unknown][];

@@ -2,12 +2,12 @@
 
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { immediate } from '@kapstan/api/internal';
+import { errorText } from '../guards/process-warning.ts';
 import {
   type DeletedFinalStateUnknown,
   deletionHandlingKey,
   isDeletedFinalStateUnknown,
 } from './deleted-final-state-unknown.ts';
-import { errorText } from './process-warning.ts';
 
 /** `Replaced`: from a list. `Sync`: from a resync, without a change. */
 export type DeltaType = 'Added' | 'Updated' | 'Deleted' | 'Replaced' | 'Sync';

@@ -3,8 +3,8 @@
 
 import { type CancelTimer, type Clock, type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
 import { deepFreeze } from '@kapstan/api/internal';
+import { deletionHandlingKey } from '../fifo/deleted-final-state-unknown.ts';
 import { changedPath } from './changed-path.ts';
-import { deletionHandlingKey } from './deleted-final-state-unknown.ts';
 
 /**
  * `off`: nothing is checked. `freeze`: cached objects are frozen, so a change throws where it happens; the objects must belong to the

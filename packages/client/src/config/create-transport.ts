@@ -1,22 +1,28 @@
 // Builds a transport from a configuration: server URL, credentials, TLS, proxy, headers.
 import { basename } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
+import { checkProxyUrl, isOnThisMachine, proxyFromEnvironment } from '../connection/proxy.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
+import {
+  anonymous,
+  basicAuth,
+  bearerToken,
+  type Credentials,
+  type RequestHeaders,
+} from '../credentials/credentials.ts';
+import { ExecPlugin } from '../credentials/exec-plugin.ts';
+import { OidcTokenSource } from '../credentials/oidc.ts';
+import { TokenFile } from '../credentials/token-file.ts';
+import { clientTracer } from '../transport/call-tracing.ts';
+import { ConnectionPool } from '../transport/connection-pool.ts';
+import { http2Limits, isHttp2Disabled } from '../transport/http2-health.ts';
+import { RateLimiter } from '../transport/rate-limiter.ts';
+import { shareLink } from '../transport/shared-pools.ts';
+import { TlsMaterial } from '../transport/tls-material.ts';
+import { Transport } from '../transport/transport.ts';
+import { logWarningsOnce } from '../transport/warnings.ts';
 import type { ClientConfig, Impersonation, ResolvedClientOptions } from './client-config.ts';
 import { connectionKey } from './connection-key.ts';
-import { anonymous, basicAuth, bearerToken, type Credentials, type RequestHeaders } from './credentials/credentials.ts';
-import { ExecPlugin } from './credentials/exec-plugin.ts';
-import { OidcTokenSource } from './credentials/oidc.ts';
-import { TokenFile } from './credentials/token-file.ts';
-import type { TlsConfig } from './tls-config.ts';
-import { clientTracer } from './transport/call-tracing.ts';
-import { ConnectionPool } from './transport/connection-pool.ts';
-import { http2Limits, isHttp2Disabled } from './transport/http2-health.ts';
-import { checkProxyUrl, isOnThisMachine, proxyFromEnvironment } from './transport/proxy.ts';
-import { RateLimiter } from './transport/rate-limiter.ts';
-import { shareLink } from './transport/shared-pools.ts';
-import { TlsMaterial } from './transport/tls-material.ts';
-import { Transport } from './transport/transport.ts';
-import { logWarningsOnce } from './transport/warnings.ts';
 
 const version = '0.1.0';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
+import { Client } from '../client.ts';
 import { clientDefaults, resolveClientOptions } from './client-config.ts';
 import { serverUrl } from './create-transport.ts';
 

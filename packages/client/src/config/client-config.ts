@@ -18,14 +18,14 @@ import {
   requireTracing,
   type TracingOptions,
 } from '@kapstan/api/internal';
-import type { Credentials } from './credentials/credentials.ts';
-import type { ExecConfig } from './credentials/exec-plugin.ts';
-import type { OidcConfig } from './credentials/oidc.ts';
-import { processLogger } from './process-logger.ts';
-import type { TlsConfig } from './tls-config.ts';
-import type { RateLimit } from './transport/rate-limiter.ts';
-import type { RequestDiagnostics } from './transport/request-diagnostics.ts';
-import type { WarningHandler } from './transport/warnings.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
+import type { Credentials } from '../credentials/credentials.ts';
+import type { ExecConfig } from '../credentials/exec-plugin.ts';
+import type { OidcConfig } from '../credentials/oidc.ts';
+import { processLogger } from '../guards/process-logger.ts';
+import type { RateLimit } from '../transport/rate-limiter.ts';
+import type { RequestDiagnostics } from '../transport/request-diagnostics.ts';
+import type { WarningHandler } from '../transport/warnings.ts';
 
 /** Acts as another user; the server checks that this is allowed. */
 export interface Impersonation {

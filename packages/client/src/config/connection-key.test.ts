@@ -1,10 +1,10 @@
 import { systemClock } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import { parseKubeconfig } from '../index.ts';
+import { clientConfigOf } from '../kubeconfig/kubeconfig-client.ts';
 import type { ClientConfig } from './client-config.ts';
 import { connectionKey } from './connection-key.ts';
-import { parseKubeconfig } from './index.ts';
-import { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
 
 const server = new URL('https://api.example:6443');
 const place = { server, proxyUrl: undefined, clock: systemClock, http2: undefined };

@@ -13,10 +13,10 @@ import {
   requireOptions,
   requireString,
 } from '@kapstan/api/internal';
+import type { TlsConfig } from '../connection/tls-config.ts';
+import type { ExecConfig } from '../credentials/exec-plugin.ts';
+import type { OidcConfig } from '../credentials/oidc.ts';
 import type { ClientConfig, Impersonation } from './client-config.ts';
-import type { ExecConfig } from './credentials/exec-plugin.ts';
-import type { OidcConfig } from './credentials/oidc.ts';
-import type { TlsConfig } from './tls-config.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -5,9 +5,9 @@ import process from 'node:process';
 import { resource } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
-import type { ClientOptions } from './client-config.ts';
-import { json, ScriptedServer } from './testing/scripted-server.ts';
+import { Client } from '../client.ts';
+import type { ClientOptions } from '../config/client-config.ts';
+import { json, ScriptedServer } from '../testing/scripted-server.ts';
 
 const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const target = { name: 'a' };

@@ -35,7 +35,7 @@ describe('the parts of undici', () => {
         )
       )
         importing.push(file);
-    expect(importing).toEqual(['transport/undici.ts']);
+    expect(importing).toEqual(['connection/undici.ts']);
   });
 });
 

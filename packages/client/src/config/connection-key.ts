@@ -2,11 +2,11 @@
 // impersonation may differ, because they belong to a request. Used by transport/shared-pools.ts.
 import { createHash } from 'node:crypto';
 import { type Clock, stringifyJson } from '@kapstan/api';
+import type { TlsConfig } from '../connection/tls-config.ts';
+import type { ExecConfig } from '../credentials/exec-plugin.ts';
+import type { OidcConfig } from '../credentials/oidc.ts';
+import type { Http2Limits } from '../transport/http2-health.ts';
 import type { ClientConfig } from './client-config.ts';
-import type { ExecConfig } from './credentials/exec-plugin.ts';
-import type { OidcConfig } from './credentials/oidc.ts';
-import type { TlsConfig } from './tls-config.ts';
-import type { Http2Limits } from './transport/http2-health.ts';
 
 export interface ConnectionPlace {
   readonly server: URL;

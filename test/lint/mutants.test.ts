@@ -72,7 +72,7 @@ describe('test/mutants', () => {
       'informers/src/store/indexer.ts',
       'informers/src/handlers/distributor.ts',
       'controller/src/workqueue/',
-      'controller/src/reconcile-loop.ts',
+      'controller/src/reconcile/reconcile-loop.ts',
       'controller/src/leader-election/',
     ];
     const ofParts = parts.map((part) => mutants.filter(({ file }) => file.startsWith(`packages/${part}`)).length);

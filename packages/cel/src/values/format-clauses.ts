@@ -1,6 +1,6 @@
 // Finds the clauses of format strings (`%s`, `%.2f`). A handler processes the argument of a clause: the library formats
 // it, the validator checks its type.
-import { CelFailure } from '../values/failure.ts';
+import { CelFailure } from './failure.ts';
 
 type FormatVerb = 'b' | 'd' | 'e' | 'f' | 'o' | 's' | 'x' | 'X';
 

@@ -1,6 +1,6 @@
 // Lists and maps that macros fill. No other code sees them before the loop is over, so elements are added in place.
-import { type AnyList, CelList, listItems, listSize } from '../values/cel-list.ts';
-import { CelMap } from '../values/cel-map.ts';
+import { type AnyList, CelList, listItems, listSize } from './cel-list.ts';
+import { CelMap } from './cel-map.ts';
 
 class GrowingList extends CelList {
   readonly #items: unknown[] = [];

@@ -1,22 +1,11 @@
 // Environment: the variables, functions, macros and types that expressions may use. Immutable; `extend` makes a larger
 // one.
-import type { Macro } from './syntax/macros.ts';
-import { macroKey } from './syntax/macros.ts';
-import type { SyntaxOptions } from './syntax/parser.ts';
-import { type CelType, structType, typeOfType } from './types/cel-type.ts';
-import type { FunctionDeclaration } from './types/function-declaration.ts';
-import { joinProviders, noStructs, type TypeProvider } from './types/type-provider.ts';
-
-/** Functions, macros and types that belong together. */
-export interface Library {
-  readonly name: string;
-  readonly functions?: readonly FunctionDeclaration[];
-  readonly macros?: readonly Macro[];
-  /** Types that expressions may name, as in `type(x) == int`. */
-  readonly types?: readonly CelType[];
-  /** True if `a.?b`, `a[?b]` and `[?a]` are part of the language. */
-  readonly hasOptionalSyntax?: boolean;
-}
+import { macroKey } from '../syntax/macros.ts';
+import type { SyntaxOptions } from '../syntax/parser.ts';
+import { type CelType, structType, typeOfType } from '../types/cel-type.ts';
+import type { FunctionDeclaration } from '../types/function-declaration.ts';
+import { joinProviders, noStructs, type TypeProvider } from '../types/type-provider.ts';
+import type { Library } from './library.ts';
 
 /** Options of the checks of literals, besides types. */
 export interface ValidationOptions {

@@ -2,10 +2,10 @@
 // object-update.ts use it; it uses lease-manager.ts and the engine.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
-import type { CallSpan } from './call-span.ts';
 import type { CommitResult, Engine } from './engine.ts';
+import { isStorageError } from './errors/storage-error.ts';
 import type { LeaseManager } from './lease-manager.ts';
-import { isStorageError } from './storage-error.ts';
+import type { CallSpan } from './tracing/call-span.ts';
 
 export interface TimedPut {
   readonly key: string;

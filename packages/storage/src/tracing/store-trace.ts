@@ -4,8 +4,8 @@
 // etcd3", so the embedded engine does not rename them.
 import { channel } from 'node:diagnostics_channel';
 import type { Clock, Logger } from '@kapstan/api';
+import { isStorageError } from '../errors/storage-error.ts';
 import type { CallSpan, SpanAttributes } from './call-span.ts';
-import { isStorageError } from './storage-error.ts';
 
 /** Name of the `node:diagnostics_channel` channel on which every finished call is published as a {@link StoreSpan}. */
 export const storeChannelName = 'kapstan:storage';

@@ -3,11 +3,11 @@ import diagnostics from 'node:diagnostics_channel';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MemoryEngine } from './memory-engine.ts';
-import { ObjectStore } from './object-store.ts';
-import type { Storage } from './storage.ts';
+import { MemoryEngine } from '../memory-engine.ts';
+import { ObjectStore } from '../object-store.ts';
+import type { Storage } from '../storage.ts';
+import { keyOf, podOf, podStoreOptions, predicate, root, StorageBench } from '../testing/storage-fixture.ts';
 import { type StoreSpan, storeChannelName } from './store-trace.ts';
-import { keyOf, podOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
 
 const logged: { message: string; fields: LogFields }[] = [];
 let engine: MemoryEngine;

@@ -6,9 +6,9 @@ import { SubjectAccessReview } from '@kapstan/kinds/authorization.k8s.io/v1';
 import { ClusterRole, ClusterRoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AuthorizationMode } from './authorization/authorization-settings.ts';
-import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+import type { AuthorizationMode } from '../authorization/authorization-settings.ts';
+import { startControlPlane } from '../control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../options/control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane | undefined;

@@ -12,8 +12,8 @@ import {
   type AuditWebhookTarget,
   parseAuditPolicy,
 } from '@kapstan/apiserver';
-import { tolerateErrors } from './command/standard-streams.ts';
-import { startingWith } from './start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
+import { tolerateErrors } from '../output/standard-streams.ts';
 
 export interface AuditSettings extends AuditDelivery {
   /** Text of a Policy of audit.k8s.io/v1, which decides how much of each request is recorded. */

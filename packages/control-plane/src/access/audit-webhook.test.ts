@@ -10,9 +10,9 @@ import type { TLSSocket } from 'node:tls';
 import { silentLogger, systemClock } from '@kapstan/api';
 import { createIssuer } from '@kapstan/controller/certificates';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startControlPlane } from '../control-plane.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import type { AuditSettings, AuditWebhookSettings } from './audit.ts';
-import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
 
 interface Event {
   readonly requestURI: string;

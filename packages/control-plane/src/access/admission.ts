@@ -27,7 +27,7 @@ import {
   quotaAdmission,
   webhookAdmission,
 } from '@kapstan/kubernetes';
-import { KindFeed } from './kind-feed.ts';
+import { KindFeed } from '../lifetime/kind-feed.ts';
 
 /** Selects and configures the admission plug-ins. */
 export interface AdmissionOptions {

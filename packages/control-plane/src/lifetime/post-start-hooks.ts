@@ -1,7 +1,6 @@
 // PostStartHooks reports the steps of a start one by one in /healthz, /livez and /readyz, under kube-apiserver's names. control-plane.ts
 // marks each step as done, serving.ts reads them. Source: kube-apiserver 1.36, /readyz?verbose.
 import type { HealthCheck } from '@kapstan/apiserver';
-import type { ControlPlaneOptions } from './control-plane-options.ts';
 
 /**
  * Those hooks of kube-apiserver that have a counterpart here, in its order. The others belong to parts that are not built or not needed.
@@ -67,6 +66,14 @@ const hooksOfService: readonly string[] = ['bootstrap-controller', 'start-kubern
 /** Finished by api-services/api-service-registration.ts. */
 const hooksOfApiServices: readonly string[] = inOrder.slice(inOrder.indexOf('start-kube-aggregator-informers'));
 
+/** The options that decide which parts a server has; see ControlPlaneOptions. */
+export interface PartOptions {
+  readonly endpointReconciler?: 'off' | 'none' | 'lease' | undefined;
+  readonly identity?: 'off' | 'without lease' | 'on' | undefined;
+  readonly registersApiServices?: boolean | undefined;
+  readonly hasPriorityAndFairness?: boolean | undefined;
+}
+
 export class PostStartHooks {
   readonly #isFinished = new Map<PostStartHook, boolean>();
 
@@ -76,7 +83,7 @@ export class PostStartHooks {
     identity = 'off',
     registersApiServices = false,
     hasPriorityAndFairness = true,
-  }: ControlPlaneOptions) {
+  }: PartOptions) {
     const isLeftOut = (hook: string): boolean =>
       (identity === 'off' && hooksOfIdentity.includes(hook as PostStartHook)) ||
       (identity !== 'on' && hooksOfLease.includes(hook)) ||

@@ -22,8 +22,8 @@ const maxHeap = 512;
 
 /** Run from sources, the thread needs a Node that reads TypeScript: 22.18, or an older one with test/source-threads.mjs. */
 const threadFile = import.meta.url.endsWith('.ts')
-  ? new URL('../src/configuration-thread.ts', import.meta.url)
-  : new URL('../dist/configuration-thread.js', import.meta.url);
+  ? new URL('../../src/configuration-thread.ts', import.meta.url)
+  : new URL('../../dist/configuration-thread.js', import.meta.url);
 
 export class ConfigurationReader<T> {
   readonly #kind: ConfigurationJob['kind'];

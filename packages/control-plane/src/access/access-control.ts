@@ -33,9 +33,9 @@ import {
   SecretTokens,
   ServiceAccountTokens,
 } from '@kapstan/kubernetes';
-import { type AuthorizationOption, authorizationSettingsOf } from './authorization/authorization-settings.ts';
-import { ConfiguredAuthorizers } from './authorization/configured-authorizers.ts';
-import { KindFeed } from './kind-feed.ts';
+import { type AuthorizationOption, authorizationSettingsOf } from '../authorization/authorization-settings.ts';
+import { ConfiguredAuthorizers } from '../authorization/configured-authorizers.ts';
+import { KindFeed } from '../lifetime/kind-feed.ts';
 
 /**
  * Settings for issuing and verifying service account tokens. Servers that share a store should agree on all of them.

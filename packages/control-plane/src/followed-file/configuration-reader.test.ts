@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseAuthenticationConfiguration, parseAuthorizationConfiguration } from '@kapstan/apiserver';
 import { afterEach, describe, expect, it } from 'vitest';
+import { parseEncryptionConfiguration } from '../encryption-config/configuration.ts';
 import { ConfigurationReader } from './configuration-reader.ts';
-import { parseEncryptionConfiguration } from './encryption-config/configuration.ts';
-import { readLimitedFile } from './followed-file/limited-file.ts';
+import { readLimitedFile } from './limited-file.ts';
 
 const many = (count: number, line: (index: number) => string): string =>
   Array.from({ length: count }, (_, i) => line(i)).join('');

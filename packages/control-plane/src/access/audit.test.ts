@@ -6,9 +6,9 @@ import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { silentLogger } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startControlPlane } from '../control-plane.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import { type AuditSettings, streamTarget } from './audit.ts';
-import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
 
 let directory: string;
 let plane: ControlPlane | undefined;

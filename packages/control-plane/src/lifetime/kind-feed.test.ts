@@ -3,7 +3,7 @@ import { FakeListerWatcher, LeakCheck, settle, VirtualClock } from '@kapstan/api
 import { rbacAuthorizer } from '@kapstan/apiserver';
 import { RbacPolicy } from '@kapstan/kubernetes';
 import { expect, it, onTestFinished } from 'vitest';
-import { policyFeed } from './access-control.ts';
+import { policyFeed } from '../access/access-control.ts';
 
 /** Opens a feed of roles and bindings over sources, one for each kind, which the test changes. */
 function open() {

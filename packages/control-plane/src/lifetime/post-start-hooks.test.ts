@@ -2,7 +2,6 @@ import type { HealthCheck } from '@kapstan/apiserver';
 import { describe, expect, it } from 'vitest';
 import { hooksOfIdentity, hooksOfResources, inKubernetesOrder, PostStartHooks } from './post-start-hooks.ts';
 
-const options = { dataDir: '' };
 const names = (hooks: PostStartHooks): string[] =>
   hooks.healthChecks.map(({ name }) => name.replace('poststarthook/', ''));
 const unfinished = async (hooks: PostStartHooks): Promise<string[]> => {
@@ -29,9 +28,8 @@ describe('the hooks of a start', () => {
       'scheduling/bootstrap-system-priority-classes',
       'priority-and-fairness-config-producer',
     ];
-    const more = (added: object): string[] =>
-      names(new PostStartHooks({ ...options, ...added })).filter((name) => !least.includes(name));
-    expect(names(new PostStartHooks(options))).toEqual(least);
+    const more = (added: object): string[] => names(new PostStartHooks(added)).filter((name) => !least.includes(name));
+    expect(names(new PostStartHooks({}))).toEqual(least);
     expect(more({ identity: 'off', endpointReconciler: 'off' })).toEqual([]);
     expect(more({ identity: 'on' })).toEqual([...hooksOfIdentity]);
     expect(more({ identity: 'without lease' })).toEqual([
@@ -54,7 +52,7 @@ describe('the hooks of a start', () => {
   });
 
   it('fail until they are done, which some never have to be', async () => {
-    const hooks = new PostStartHooks({ ...options, identity: 'without lease' });
+    const hooks = new PostStartHooks({ identity: 'without lease' });
     expect(await unfinished(hooks)).toHaveLength(15);
     hooks.finish('priority-and-fairness-config-consumer', 'priority-and-fairness-filter');
     hooks.finish('priority-and-fairness-config-producer');

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { silentLogger } from '@kapstan/api';
 import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { listenForStop } from './command/stop-signal.ts';
-import { main } from './command.ts';
-import { startControlPlane } from './control-plane.ts';
-import type { ControlPlaneOptions } from './control-plane-options.ts';
-import { catchOutput } from './testing/caught-output.ts';
+import { listenForStop } from '../command/stop-signal.ts';
+import { main } from '../command.ts';
+import { startControlPlane } from '../control-plane.ts';
+import type { ControlPlaneOptions } from '../options/control-plane-options.ts';
+import { catchOutput } from '../testing/caught-output.ts';
 
 let work: string;
 let dataDir: string;

@@ -17,16 +17,16 @@ import type { KeyPair } from '@kapstan/controller/certificates';
 import type { RuntimeConfig } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
-import type { ServiceAccountOptions } from './access-control.ts';
-import type { AdmissionOptions } from './admission.ts';
-import type { AuditSettings } from './audit.ts';
-import type { AuthorizationOption } from './authorization/authorization-settings.ts';
-import type { CertificateFiles } from './certificates/followed-certificates.ts';
-import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
-import type { OutsideIdentityOptions } from './outside-identity/outside-identity-options.ts';
-import type { FrontProxyOptions } from './server-identity/front-proxy.ts';
-import type { EtcdOverride } from './store/store-engines.ts';
-import type { WatchCacheOptions } from './store/watch-cache-options.ts';
+import type { ServiceAccountOptions } from '../access/access-control.ts';
+import type { AdmissionOptions } from '../access/admission.ts';
+import type { AuditSettings } from '../access/audit.ts';
+import type { AuthorizationOption } from '../authorization/authorization-settings.ts';
+import type { CertificateFiles } from '../certificates/followed-certificates.ts';
+import type { EncryptionOptions } from '../encryption-config/encryption-at-rest.ts';
+import type { OutsideIdentityOptions } from '../outside-identity/outside-identity-options.ts';
+import type { FrontProxyOptions } from '../server-identity/front-proxy.ts';
+import type { EtcdOverride } from '../store/store-engines.ts';
+import type { WatchCacheOptions } from '../store/watch-cache-options.ts';
 
 /** Settings for connections to the kubelets of nodes, for logs, exec and similar requests. */
 export interface KubeletAccessOptions extends KubeletOptions {

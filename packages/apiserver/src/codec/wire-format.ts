@@ -5,7 +5,7 @@ import { ExactNumber, stringifyJson } from '@kapstan/api';
 import { type GroupVersionKind, isJsonObject, parseApiVersion } from '@kapstan/api/internal';
 import { type ScalarTag, stringify } from 'yaml';
 import { metaTypes } from '../schema/meta-types.ts';
-import type { ApiTypes } from '../schema/schema-node.ts';
+import type { ApiTypes } from '../schema/node/schema-node.ts';
 import { envelopeEncoder, protobufMediaType } from './protobuf-envelope.ts';
 
 export interface WireFormat {

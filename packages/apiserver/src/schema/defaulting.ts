@@ -12,7 +12,7 @@ import {
   SlicePace,
   setOwn,
 } from '@kapstan/api/internal';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 /**
  * Fills absent members with deep copies of their schema's defaults, on all levels. A `null` counts as absent if the

@@ -1,7 +1,13 @@
 // Parses the file of --admission-control-config-file: the configurations of plug-ins, or the paths of their files. The control plane reads
 // the files; plug-ins parse their own configurations. Source: apiserver pkg/admission/config.go.
 import { stringifyJson } from '@kapstan/api';
-import { decodeConfiguration, fileSchema, listSchema, structSchema, textSchema } from '../schema/configuration-file.ts';
+import {
+  decodeConfiguration,
+  fileSchema,
+  listSchema,
+  structSchema,
+  textSchema,
+} from '../../schema/configuration-file.ts';
 
 /** The configuration of one plug-in in the file of `--admission-control-config-file`. */
 export interface PluginConfiguration {

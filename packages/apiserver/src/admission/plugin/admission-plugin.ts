@@ -2,7 +2,7 @@
 import type { StatusError } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
 import type { MetricFamily } from '@kapstan/api/internal';
-import type { AdmissionAttributes } from '../registry/store/admission-control.ts';
+import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 
 /** Both functions reject with StatusError to refuse. Absent = the plug-in does nothing in that phase. */
 export interface AdmissionPlugin {

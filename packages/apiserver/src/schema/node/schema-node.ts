@@ -1,7 +1,7 @@
 // SchemaNode: one place in an object's schema, the same for built-in kinds and custom resources. Made by
 // definition-schemas.ts and structural-schema.ts; read by decoding, defaulting, pruning, patches and apply.
 import type { GroupVersionKind, SlicedWork } from '@kapstan/api/internal';
-import type { EmptyKeeping } from './go/kept-empties.ts';
+import type { EmptyKeeping } from './kept-empties.ts';
 import type { Message } from './message.ts';
 import type { RawSchema, TypeDescription } from './schema-source.ts';
 

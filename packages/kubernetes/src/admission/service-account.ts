@@ -7,7 +7,7 @@ import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapsta
 import { generateName, isAbout, refuse } from '@kapstan/apiserver/internal';
 import type { ServiceAccount as AccountObject, PodSpec as FullPodSpec, Pod } from '@kapstan/kinds/core/v1';
 import { runInTurns } from '@kapstan/storage';
-import { type Container, type PodSpec, podSpecOf } from '../pod-fields.ts';
+import { type Container, type PodSpec, podSpecOf } from './pod-fields.ts';
 import { containerFault, hasSecrets, hasTokenVolume, secretFault } from './secret-references.ts';
 
 const serviceAccounts: GroupVersionResource = { group: '', version: 'v1', resource: 'serviceaccounts' };

@@ -4,8 +4,8 @@ import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { LabelSelector } from '@kapstan/kinds';
 import type { PodTemplateSpec } from '@kapstan/kinds/core/v1';
+import { validatePodTemplate, validateTemplateMetadata } from '../core/pods/pod-spec-validation.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../validation/label-rules.ts';
-import { validatePodTemplate, validateTemplateMetadata } from './pods/pod-spec-validation.ts';
 
 interface SelectedTemplate {
   readonly selector?: DeepReadonly<LabelSelector>;

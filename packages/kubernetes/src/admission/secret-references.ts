@@ -3,7 +3,7 @@
 
 import type { DeepReadonly } from '@kapstan/api';
 import type { Container, EphemeralContainer, PodSpec, ServiceAccount } from '@kapstan/kinds/core/v1';
-import { secretsOf } from '../../core/pods/object-references.ts';
+import { secretsOf } from '../core/pods/object-references.ts';
 
 type Spec = DeepReadonly<PodSpec>;
 type Account = DeepReadonly<ServiceAccount>;

@@ -4,7 +4,7 @@ import { StoreFixture } from '@kapstan/apiserver/testing';
 import type { PodSpec } from '@kapstan/kinds/core/v1';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AdmissionServer, objection, testAttributes } from '../../testing/admission-server.ts';
+import { AdmissionServer, objection, testAttributes } from '../testing/admission-server.ts';
 import { hasSecrets, hasTokenVolume } from './secret-references.ts';
 import { ServiceAccount } from './service-account.ts';
 

@@ -74,10 +74,11 @@ describe('architecture/layers.json', () => {
     expect(connect.map((violation) => violation.rule.name)).toEqual(['layer:controller:src/connect.ts']);
   });
 
-  it('gives every folder of a package with an order a place in it, and no other', () => {
+  it('gives every folder of every package a place in the order of its package, and no other', () => {
     const folders = foldersByPackage();
+    expect(Object.keys(folderOrder)).toEqual(Object.keys(packages));
     expect([...folders.keys()].sort()).toEqual(Object.keys(packages).sort());
-    for (const [name, inside] of [...folders].filter(([name]) => folderOrder[name] !== undefined)) {
+    for (const [name, inside] of folders) {
       const order = folderOrder[name] ?? [];
       const missing = [...inside].filter((folder) => entryOf(folder, order) === undefined);
       const unused = order.filter((entry) => ![...inside].some((folder) => entryOf(folder, order) === entry));

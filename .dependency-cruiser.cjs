@@ -71,16 +71,38 @@ const restrictedDoors = doorsOnlyFor.map(({ package: name, door, importers }) =>
   to: { path: `${home(name)}${quote(door)}` },
 }));
 
-/** Each folder may import those before it. Files that lie in none of them may import all. */
-const orderedFolders = Object.entries(folderOrder).flatMap(([name, order]) =>
-  order.slice(0, -1).map((folder, at) => ({
-    name: `folder:${name}/${folder}`,
-    comment: `${folder} may import ${order.slice(0, at).join(', ') || 'no other folder'}`,
+/**
+ * The places of a package in their order: each may import those before it. "." is the files that lie in no folder, "a" the folder with all
+ * below it, and "a/*" the folders in it one by one, none of which may import another. A folder with an entry of its own is in no other.
+ */
+const orderedFolders = Object.entries(folderOrder).flatMap(([name, order]) => {
+  const place = (entry, folder = '[^/]+') => {
+    if (entry === '.') return `${home(name)}src/[^/]+$`;
+    const parent = entry.replace(/\*$/, '').replace(/\/?$/, '/');
+    const others = order
+      .filter((other) => other !== entry && other.startsWith(parent))
+      .map((other) => other.slice(parent.length));
+    const notThose = others.map((other) => `(?!${other === '*' ? '[^/]+' : quote(other)}/)`).join('');
+    return `${home(name)}src/${quote(parent)}${notThose}${entry.endsWith('*') ? `${folder}/` : ''}`;
+  };
+  const upwards = order.slice(0, -1).map((entry, at) => ({
+    name: `folder:${name}/${entry}`,
+    comment: `${entry} may import ${order.slice(0, at).join(', ') || 'no other folder'}`,
     severity: 'error',
-    from: { path: `${home(name)}src/${folder}/`, pathNot: isTest },
-    to: { path: order.slice(at + 1).map((later) => `${home(name)}src/${later}/`) },
-  })),
-);
+    from: { path: place(entry), pathNot: isTest },
+    to: { path: order.slice(at + 1).map((later) => place(later)) },
+  }));
+  const sideways = order
+    .filter((entry) => entry.endsWith('*'))
+    .map((entry) => ({
+      name: `siblings:${name}/${entry}`,
+      comment: `no folder of ${entry} may import another`,
+      severity: 'error',
+      from: { path: place(entry, '([^/]+)'), pathNot: isTest },
+      to: { path: place(entry), pathNot: place(entry, '$1') },
+    }));
+  return [...upwards, ...sideways];
+});
 
 const modules = modulesOnlyIn.map(({ name, modules: list, packages: allowed }) => ({
   name: `module:${name}`,

@@ -200,7 +200,8 @@ describe('a stack', () => {
           ...flags,
         ),
       );
-      const inController = flags.length > 0 ? '/controller/src/reconcile-loop.ts' : '/controller/dist/index.js';
+      const inController =
+        flags.length > 0 ? '/controller/src/reconcile/reconcile-loop.ts' : '/controller/dist/index.js';
       expect(thrown).toContain(inController);
       expect(logged).toContain('/program.mjs:');
       expect(logged).not.toContain('/controller/');

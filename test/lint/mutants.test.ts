@@ -67,12 +67,12 @@ describe('test/mutants', () => {
     const parts = [
       'api/src/watch/list-watch-machine.ts',
       'informers/src/reflector/reflector-driver.ts',
-      'informers/src/delta-fifo.ts',
-      'informers/src/in-order-fifo.ts',
-      'informers/src/indexer.ts',
-      'informers/src/distributor.ts',
+      'informers/src/fifo/delta-fifo.ts',
+      'informers/src/fifo/in-order-fifo.ts',
+      'informers/src/store/indexer.ts',
+      'informers/src/handlers/distributor.ts',
       'controller/src/workqueue/',
-      'controller/src/reconcile-loop.ts',
+      'controller/src/reconcile/reconcile-loop.ts',
       'controller/src/leader-election/',
     ];
     const ofParts = parts.map((part) => mutants.filter(({ file }) => file.startsWith(`packages/${part}`)).length);

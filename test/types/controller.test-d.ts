@@ -1,5 +1,5 @@
 // Tests the types of @kapstan/controller: the builder, the context, results, the manager. The objects that a reconcile gets and the
-// statuses that it returns are in packages/controller/src/reconciler-types.test.ts.
+// statuses that it returns are in packages/controller/src/builder/reconciler-types.test.ts.
 import { type DeepReadonly, defineResource, type ResourceClient } from '@kapstan/api';
 import {
   type CacheReader,

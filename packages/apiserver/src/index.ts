@@ -12,8 +12,8 @@ export {
   type AdmissionFlags,
   admissionNamesError,
 } from './admission/admission-chain.ts';
-export { type PluginConfiguration, parseAdmissionConfiguration } from './admission/admission-configuration.ts';
-export type { AdmissionPlugin } from './admission/admission-plugin.ts';
+export { type PluginConfiguration, parseAdmissionConfiguration } from './admission/plugin/admission-configuration.ts';
+export type { AdmissionPlugin } from './admission/plugin/admission-plugin.ts';
 export {
   allOperations,
   type BuiltInPlugin,

@@ -1,5 +1,5 @@
 // Exports of @kapstan/apiserver for the packages of this repository alone. They change without notice.
-export { isAbout, refuse } from './admission/admission-plugin.ts';
+
 export { ConditionMetrics } from './admission/matching/condition-metrics.ts';
 export { EquivalentResources } from './admission/matching/equivalent-resources.ts';
 export { MatchConditions } from './admission/matching/match-conditions.ts';
@@ -9,6 +9,7 @@ export {
   RequestExpressions,
 } from './admission/matching/request-expressions.ts';
 export { type NamespaceReader, RequestMatching } from './admission/matching/request-matching.ts';
+export { isAbout, refuse } from './admission/plugin/admission-plugin.ts';
 export { MutatingPolicies } from './admission/policy/mutating-policies.ts';
 export {
   compileMutatingPolicy,
@@ -156,10 +157,10 @@ export { isKnownFormat } from './schema/formats/string-formats.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
+export type { SchemaNode } from './schema/node/schema-node.ts';
 export { dropNullsInSlices } from './schema/null-pruning.ts';
 export { compilePattern } from './schema/pattern.ts';
 export { pruneInSlices, pruneUnknownFields } from './schema/pruning.ts';
-export type { SchemaNode } from './schema/schema-node.ts';
 export { type JsonSchema, structuralSchema } from './schema/structural-schema.ts';
 export { TypeRegistry } from './schema/type-registry.ts';
 export { DecodeError, decodeTyped, decodeTypedInSlices } from './schema/typed-decoder.ts';

@@ -1,7 +1,8 @@
 export { CompiledExpression, type CompileOptions, compile, compileInSlices, type Declarations } from './compile.ts';
 export type { CostNode, SizeEstimator } from './cost/cost-node.ts';
 export type { Range } from './cost/range.ts';
-export { Environment, type Extension, type Library, type ValidationOptions } from './environment.ts';
+export { Environment, type Extension, type ValidationOptions } from './environment/environment.ts';
+export type { Library } from './environment/library.ts';
 export { kubernetesEnvironment, newExpressions, storedExpressions } from './kubernetes-environment.ts';
 export {
   type AuthorizationDecision,

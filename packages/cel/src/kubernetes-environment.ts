@@ -1,6 +1,7 @@
 // The environments of Kubernetes: the libraries of each version. New expressions compile in the version before the
 // present one, so that a server that is rolled back still understands them; stored ones compile in the newest.
-import { Environment, type Extension, type Library } from './environment.ts';
+import { Environment, type Extension } from './environment/environment.ts';
+import type { Library } from './environment/library.ts';
 import { authorizerLibrary, authorizerSelectorsLibrary } from './libraries/authorizer.ts';
 import { cidrLibrary } from './libraries/cidr.ts';
 import { extendedListsLibrary } from './libraries/extended-lists.ts';

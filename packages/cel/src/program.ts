@@ -3,7 +3,7 @@
 
 import { type Clock, systemClock } from '@kapstan/api';
 import { type CallSignal, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
-import type { Environment } from './environment.ts';
+import type { Environment } from './environment/environment.ts';
 import { stepsPerSlice, stepsPerTurn } from './patterns/pattern-work.ts';
 import { type Code, runSlices } from './plan/code.ts';
 import { emit } from './plan/emit.ts';

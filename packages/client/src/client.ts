@@ -31,10 +31,11 @@ import {
   type ClientOptions,
   type ResolvedClientOptions,
   resolveClientOptions,
-} from './client-config.ts';
-import { requireConfig } from './config-checks.ts';
-import { createTransport } from './create-transport.ts';
+} from './config/client-config.ts';
+import { requireConfig } from './config/config-checks.ts';
+import { createTransport } from './config/create-transport.ts';
 import { Discovery } from './discovery.ts';
+import { callUser } from './guards/user-callback.ts';
 import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { PodStreams } from './pod-streams.ts';
@@ -46,7 +47,6 @@ import type { AttachOptions, ExecOptions, RemoteCommand } from './streaming/remo
 import { limitsOf } from './subresources.ts';
 import type { HttpAnswer, HttpRequest } from './transport/http-request.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
-import { callUser } from './user-callback.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
 import { applyBody, deleteBody, metadataOf, objectBody, patchType, writeTarget } from './write-body.ts';
 

@@ -9,7 +9,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { Client } from './client.ts';
-import type { ClientConfig } from './client-config.ts';
+import type { ClientConfig } from './config/client-config.ts';
 import { connect } from './connect.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { type TestAuthority, testAuthority } from './testing/certificates.ts';

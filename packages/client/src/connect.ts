@@ -10,12 +10,12 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 import { Client } from './client.ts';
-import { type ClientConfig, type ClientOptions, clientTable } from './client-config.ts';
+import { type ClientConfig, type ClientOptions, clientTable } from './config/client-config.ts';
+import type { Environment } from './connection/proxy.ts';
 import { inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';
 import { clientConfigOf, isEmptyKubeconfig } from './kubeconfig/kubeconfig-client.ts';
 import { type KubeconfigOverrides, overrideInCluster, overrideKubeconfig } from './kubeconfig/kubeconfig-overrides.ts';
 import { loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
-import type { Environment } from './transport/proxy.ts';
 
 /** Options of {@link connect}. By default it uses KUBECONFIG, `~/.kube/config`, then the pod. */
 export interface ConnectOptions extends ClientOptions {

@@ -1,7 +1,8 @@
 export type { TracingOptions } from '@kapstan/api/internal';
 export { Client } from './client.ts';
-export type { ClientConfig, ClientOptions, Impersonation } from './client-config.ts';
+export type { ClientConfig, ClientOptions, Impersonation } from './config/client-config.ts';
 export { type ConnectOptions, connect } from './connect.ts';
+export type { TlsConfig } from './connection/tls-config.ts';
 export type { ClientCertificate, Credentials, RequestHeaders } from './credentials/credentials.ts';
 export type { ExecConfig } from './credentials/exec-plugin.ts';
 export type { OidcConfig, OidcTokens } from './credentials/oidc.ts';
@@ -54,7 +55,6 @@ export {
   getScale,
   updateScale,
 } from './subresources.ts';
-export type { TlsConfig } from './tls-config.ts';
 export type { RateLimit } from './transport/rate-limiter.ts';
 export type { RequestDiagnostics } from './transport/request-diagnostics.ts';
 export { isTransportError, TransportError, type TransportErrorInit } from './transport/transport-error.ts';

@@ -21,7 +21,7 @@ import type { Observable } from 'rxjs';
 import { map } from 'rxjs/internal/operators/map';
 import { readList, readObject } from './answer-body.ts';
 import { metadataAccept } from './answer-form.ts';
-import type { ResolvedClientOptions } from './client-config.ts';
+import type { ResolvedClientOptions } from './config/client-config.ts';
 import { collectionPath, listQuery, objectPath, watchQuery } from './request-path.ts';
 import type { HttpRequest } from './transport/http-request.ts';
 import type { Transport } from './transport/transport.ts';

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { type KubernetesObject, type Logger, resource, silentLogger } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientOptions } from './client-config.ts';
+import type { ClientOptions } from './config/client-config.ts';
 import { bind, createToken } from './subresources.ts';
 import { type Answer, json, ScriptedServer, text } from './testing/scripted-server.ts';
 import { WireClient as Client } from './testing/wire-client.ts';

@@ -9,7 +9,7 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 import { callOptionTable } from './call-option-table.ts';
-import { requireTexts } from './config-checks.ts';
+import { requireTexts } from './config/config-checks.ts';
 import { objectPath } from './request-path.ts';
 import { type AttachOptions, askedStreams, type ExecOptions } from './streaming/remote-command.ts';
 

@@ -9,7 +9,7 @@ import {
   requireOptions,
 } from '@kapstan/api/internal';
 import { callOptionTable } from './call-option-table.ts';
-import type { ResolvedClientOptions } from './client-config.ts';
+import type { ResolvedClientOptions } from './config/client-config.ts';
 import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
 import { type EndForward, PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
 import { portForwardProtocols, portStream } from './streaming/port-stream.ts';

@@ -25,7 +25,7 @@ import type { Scale } from '@kapstan/kinds/autoscaling/v1';
 import type { Binding } from '@kapstan/kinds/core/v1';
 import type { Eviction } from '@kapstan/kinds/policy/v1';
 import { callOptionTable } from './call-option-table.ts';
-import { requireTexts } from './config-checks.ts';
+import { requireTexts } from './config/config-checks.ts';
 
 const Pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 const ServiceAccount: Resource = resource({ group: '', version: 'v1', kind: 'ServiceAccount' });

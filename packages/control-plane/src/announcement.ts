@@ -4,18 +4,18 @@ import { hostname } from 'node:os';
 import { firstServiceAddress, serviceNetwork } from '@kapstan/kubernetes';
 import type { ApiServiceRegistration } from './api-services/api-service-registration.ts';
 import { clientAuthorities } from './certificates/certificates.ts';
-import type { Closers } from './closers.ts';
-import type { ControlPlaneOptions } from './control-plane-options.ts';
 import { DefaultServiceCidr } from './kubernetes-service/default-service-cidr.ts';
 import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
 import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { defaultServiceRange } from './kubernetes-service/service-ranges.ts';
-import { hooksOfIdentity } from './post-start-hooks.ts';
+import type { Closers } from './lifetime/closers.ts';
+import { hooksOfIdentity } from './lifetime/post-start-hooks.ts';
+import type { ControlPlaneOptions } from './options/control-plane-options.ts';
+import { storedAs } from './options/stored-form.ts';
 import { frontProxies, withCertificates } from './server-identity/front-proxy.ts';
 import { ServerIdentity } from './server-identity/server-identity.ts';
 import type { ServerParts } from './serving.ts';
-import { storedAs } from './stored-form.ts';
 
 interface AnnouncedParts
   extends Pick<ServerParts, 'engines' | 'pki' | 'certificates' | 'resources' | 'hooks' | 'clock' | 'logger'> {

@@ -4,10 +4,10 @@ import { formatApiVersion } from '@kapstan/api/internal';
 import { definitionsId } from '@kapstan/apiextensions';
 import type { ResourceCatalog, ResourceDefinition } from '@kapstan/apiserver';
 import { type BuiltinServer, builtinFacts, builtinResources } from '@kapstan/kubernetes';
-import type { AccessControl } from './access-control.ts';
+import type { AccessControl } from './access/access-control.ts';
 import type { SharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
+import { startingWith } from './lifetime/start-error.ts';
 import { requireOwnKinds, type ServedNames } from './own-kinds.ts';
-import { startingWith } from './start-error.ts';
 
 export interface BuiltinOptions {
   readonly serviceClusterIpRange?: string | undefined;

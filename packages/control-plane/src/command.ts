@@ -1,8 +1,9 @@
 // The kapstan command: reads the arguments, runs one subcommand and returns the exit code. Called by bin/kapstan.js.
-import { printError, printResult } from './command/standard-streams.ts';
+
 import type { StopSignal } from './command/stop-signal.ts';
 import { UsageError } from './flags/flag-set.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from './lifetime/start-error.ts';
+import { printError, printResult } from './output/standard-streams.ts';
 
 const usage = `kapstan: the Kubernetes API server and its machinery, in one process
 

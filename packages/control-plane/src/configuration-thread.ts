@@ -3,8 +3,8 @@
 import { parentPort } from 'node:worker_threads';
 import { messageOf } from '@kapstan/api/internal';
 import { parseAuthenticationConfiguration, parseAuthorizationConfiguration } from '@kapstan/apiserver';
-import type { ConfigurationAnswer, ConfigurationJob } from './configuration-reader.ts';
 import { parseEncryptionConfiguration } from './encryption-config/configuration.ts';
+import type { ConfigurationAnswer, ConfigurationJob } from './followed-file/configuration-reader.ts';
 
 const parsers = {
   authentication: parseAuthenticationConfiguration,

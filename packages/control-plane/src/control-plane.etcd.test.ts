@@ -12,7 +12,7 @@ import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
+import type { ControlPlane } from './options/control-plane-options.ts';
 
 const binary = findEtcd();
 const protobuf = 'application/vnd.kubernetes.protobuf';

@@ -9,8 +9,8 @@ import { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlLoopNames } from './control-loops/control-loop-names.ts';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
-import { inKubernetesOrder, PostStartHooks } from './post-start-hooks.ts';
+import { inKubernetesOrder, PostStartHooks } from './lifetime/post-start-hooks.ts';
+import type { ControlPlane, ControlPlaneOptions } from './options/control-plane-options.ts';
 
 let dataDir: string;
 let running: ControlPlane[];
@@ -103,7 +103,7 @@ describe('startControlPlane', () => {
   it('tells of each part of its start under the name that kube-apiserver gives it', async () => {
     const plane = await start({ identity: 'on', endpointReconciler: 'lease' });
     const { text } = await get(plane, '/readyz?verbose');
-    const hooks = new PostStartHooks({ dataDir, identity: 'on', endpointReconciler: 'lease' });
+    const hooks = new PostStartHooks({ identity: 'on', endpointReconciler: 'lease' });
     const names = [
       ...['ping', 'log', 'etcd', 'etcd-readiness', 'informer-sync'],
       ...inKubernetesOrder([

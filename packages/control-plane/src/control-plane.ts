@@ -14,14 +14,12 @@ import {
   policyFeed,
   type ServiceAccountOptions,
   tokenNames,
-} from './access-control.ts';
-import { openAudit } from './audit.ts';
+} from './access/access-control.ts';
+import { openAudit } from './access/audit.ts';
 import { ensurePki, type Pki } from './certificates/certificates.ts';
 import { checkAuthorities, checkKeyPair } from './certificates/key-pair.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
 import { ensureServiceAccountKey } from './certificates/service-account-key.ts';
-import { Closers } from './closers.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { BootstrapRoles } from './first-objects/bootstrap-roles.ts';
 import { firstObjectCreator } from './first-objects/first-object-creator.ts';
@@ -30,19 +28,21 @@ import { openFlowControl } from './flow-control-loop.ts';
 import { NodePortRepair } from './kubernetes-service/node-port-repair.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
 import { defaultServiceRange } from './kubernetes-service/service-ranges.ts';
+import { Closers } from './lifetime/closers.ts';
+import { hooksOfResources, PostStartHooks } from './lifetime/post-start-hooks.ts';
+import { startingWith } from './lifetime/start-error.ts';
+import { unlessAborted } from './lifetime/unless-aborted.ts';
 import { listen } from './listening.ts';
+import type { ControlPlane, ControlPlaneOptions } from './options/control-plane-options.ts';
+import { storedAs } from './options/stored-form.ts';
 import { OutsideIdentity } from './outside-identity/outside-identity.ts';
-import { hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
 import { openResources, type Resources } from './resources.ts';
-import { certificateHosts } from './server-address.ts';
 import { serverName } from './server-identity/identity-lease.ts';
+import { certificateHosts } from './server-identity/server-address.ts';
 import type { ServerParts } from './serving.ts';
-import { startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store/store-compactor.ts';
 import { openStoreEngines } from './store/store-engines.ts';
-import { storedAs } from './stored-form.ts';
 import { openTracing } from './tracing/tracing.ts';
-import { unlessAborted } from './unless-aborted.ts';
 import { wantedLoops } from './wanted-loops.ts';
 
 /**
@@ -103,7 +103,7 @@ async function start(
   signal?.throwIfAborted();
   const { client } = resources;
   const hooks = new PostStartHooks(options);
-  const creator = await firstObjectCreator(options, resources);
+  const creator = await firstObjectCreator(options.admission, resources);
   const addressRepair = await prepareObjects(options, { resources, hooks, creator, clock, logger, closers });
   const flows = openFlowControl(options, { resources, hooks, creator, clock, logger });
   closers.add('flow control', () => flows?.close());

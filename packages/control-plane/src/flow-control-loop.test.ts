@@ -5,7 +5,7 @@ import { nextTurn } from '@kapstan/api/internal';
 import { FlowSchema, PriorityLevelConfiguration } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
+import type { ControlPlane } from './options/control-plane-options.ts';
 
 let dataDir: string;
 let plane: ControlPlane;

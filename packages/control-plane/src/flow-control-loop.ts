@@ -15,8 +15,8 @@ import {
   mandatoryConfiguration,
   type ObjectCreator,
 } from '@kapstan/kubernetes';
-import type { ControlPlaneOptions } from './control-plane-options.ts';
-import { KindFeed } from './kind-feed.ts';
+import { KindFeed } from './lifetime/kind-feed.ts';
+import type { ControlPlaneOptions } from './options/control-plane-options.ts';
 import type { ServerParts } from './serving.ts';
 
 export interface FlowControlLoopOptions extends Pick<FlowControlOptions, 'seats' | 'statsOf'> {

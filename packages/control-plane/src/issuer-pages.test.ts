@@ -5,7 +5,7 @@ import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from './options/control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;

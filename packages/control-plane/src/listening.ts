@@ -9,19 +9,19 @@ import { clientAuthorities } from './certificates/certificates.ts';
 import { FollowedCertificates } from './certificates/followed-certificates.ts';
 import { formatKubeconfig } from './certificates/kubeconfig-file.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
-import type { Closers } from './closers.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
-import { reachableUrl } from './server-address.ts';
+import type { Closers } from './lifetime/closers.ts';
+import { unlessAborted } from './lifetime/unless-aborted.ts';
+import type { ControlPlane, ControlPlaneOptions } from './options/control-plane-options.ts';
 import {
   frontProxies,
   proxyCertificate,
   refuseSharedAuthority,
   withCertificates,
 } from './server-identity/front-proxy.ts';
+import { reachableUrl } from './server-identity/server-address.ts';
 import { ServerInspector } from './server-inspector/server-inspector.ts';
 import { type ServerParts, startServing } from './serving.ts';
-import { unlessAborted } from './unless-aborted.ts';
 
 /** The parts that are open before the server listens. */
 export interface OpenedParts

@@ -8,7 +8,7 @@ import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from './options/control-plane-options.ts';
 
 const group = 'gadgets.example.io';
 const spec = {

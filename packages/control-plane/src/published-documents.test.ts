@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
+import type { ControlPlane } from './options/control-plane-options.ts';
 
 type Json = Record<string, unknown>;
 interface Definition {

@@ -42,15 +42,15 @@ import {
   virtualResource,
 } from '@kapstan/kubernetes';
 import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
-import { type AccessControl, type AccessControlOptions, openAccessControl } from './access-control.ts';
-import { type AdmissionFeeds, type AdmissionOptions, openAdmission } from './admission.ts';
+import { type AccessControl, type AccessControlOptions, openAccessControl } from './access/access-control.ts';
+import { type AdmissionFeeds, type AdmissionOptions, openAdmission } from './access/admission.ts';
 import { type BuiltinOptions, builtinDefinitions } from './builtin-definitions.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
 import { largeObjectValidation } from './large-objects.ts';
+import { startingWith } from './lifetime/start-error.ts';
 import { reportLoading } from './load-progress.ts';
-import { startingWith } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
 import { type WatchCacheOptions, watchCacheOptions } from './store/watch-cache-options.ts';

@@ -6,9 +6,9 @@ import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
 import { flagWarnings } from './flags/flag-warnings.ts';
 import { parseServeFlags } from './flags/serve-flags.ts';
+import type { ControlPlane } from './options/control-plane-options.ts';
 import { toOptions } from './serve.ts';
 
 let dataDir: string;

@@ -9,7 +9,7 @@ import { generateSigningKey } from '@kapstan/kubernetes';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from './options/control-plane-options.ts';
 
 const binary = findEtcd();
 if (binary === undefined) console.warn(`SKIPPED: no several servers on one etcd: no etcd found; ${howToInstall}`);

@@ -5,7 +5,7 @@ import { connect } from '@kapstan/client';
 import { NetworkPolicy } from '@kapstan/kinds/networking.k8s.io/v1';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
+import type { ControlPlane } from './options/control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane | undefined;

@@ -3,9 +3,9 @@
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops, type RunningLoops } from './control-loops/control-loops.ts';
 import { ElectedLoops } from './control-loops/elected-loops.ts';
-import type { ControlPlaneOptions } from './control-plane-options.ts';
+import { StartError } from './lifetime/start-error.ts';
+import type { ControlPlaneOptions } from './options/control-plane-options.ts';
 import type { ServerParts } from './serving.ts';
-import { StartError } from './start-error.ts';
 
 /**
  * Time for which content may still arrive in a namespace after its deletion, in milliseconds. All writers of an embedded store are in this

@@ -1,7 +1,7 @@
 import { delay, type ResourceClient, silentLogger } from '@kapstan/api';
 import { configMap, FakeListerWatcher, type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { expect, it } from 'vitest';
-import { controller, requeueAfter } from './controller-builder.ts';
+import { controller, requeueAfter } from './builder/controller-builder.ts';
 import { Manager } from './manager/manager.ts';
 import type { RunnableContext } from './manager/runnables.ts';
 

@@ -10,10 +10,10 @@ import {
 } from '@kapstan/api/testing';
 import { Observable, Subject } from 'rxjs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Controller, controller } from './controller-builder.ts';
+import { type Controller, controller } from './builder/controller-builder.ts';
+import { anyOf, notPredicate } from './builder/predicate.ts';
 import { Manager } from './manager/manager.ts';
 import type { ManagerOptions } from './manager/manager-options.ts';
-import { anyOf, notPredicate } from './predicate.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
 let clock: VirtualClock;

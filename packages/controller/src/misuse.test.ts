@@ -1,13 +1,13 @@
 import { type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, settle, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { controller, requeueAfter } from './controller-builder.ts';
+import { controller, requeueAfter } from './builder/controller-builder.ts';
+import { allOf, anyOf, notPredicate } from './builder/predicate.ts';
+import { InformerCache } from './cache/informer-cache.ts';
 import { EventRecorder } from './events/event-recorder.ts';
-import { InformerCache } from './informer-cache.ts';
-import { installDefinitions } from './install-definitions.ts';
+import { installDefinitions } from './manager/install-definitions.ts';
 import { Manager } from './manager/manager.ts';
-import { allOf, anyOf, notPredicate } from './predicate.ts';
-import { ReconcileLoop } from './reconcile-loop.ts';
+import { ReconcileLoop } from './reconcile/reconcile-loop.ts';
 import { run } from './run.ts';
 import {
   DelayingQueue,

@@ -10,10 +10,10 @@ import {
 } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { controller } from './controller-builder.ts';
+import { controller } from './builder/controller-builder.ts';
 import { LeaderElector } from './leader-election/leader-elector.ts';
 import { Manager } from './manager/manager.ts';
-import { ReconcileLoop } from './reconcile-loop.ts';
+import { ReconcileLoop } from './reconcile/reconcile-loop.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
 type Callbacks = Readonly<Record<string, (...given: never[]) => unknown>>;

@@ -13,9 +13,9 @@ import {
   VirtualClock,
 } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Controller, controller, requeueAfter } from './controller-builder.ts';
+import { type Controller, controller, requeueAfter } from './builder/controller-builder.ts';
+import { generationChanged } from './builder/predicate.ts';
 import { Manager } from './manager/manager.ts';
-import { generationChanged } from './predicate.ts';
 import { RateLimitingQueue, WorkQueue } from './workqueue/index.ts';
 
 setFlagsFromString('--expose-gc');

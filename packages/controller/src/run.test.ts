@@ -18,7 +18,7 @@ import {
 } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
-import { controller } from './controller-builder.ts';
+import { controller } from './builder/controller-builder.ts';
 import { LeadershipLostError } from './leader-election/leader-elector.ts';
 import { Manager } from './manager/manager.ts';
 import { run } from './run.ts';

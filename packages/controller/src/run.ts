@@ -3,12 +3,12 @@
 import { inspect } from 'node:util';
 import { type ResourceClient, systemClock } from '@kapstan/api';
 import { checkedElsewhere, type OptionTable, requireOptions, requireSignal } from '@kapstan/api/internal';
+import type { Controller } from './builder/controller-builder.ts';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
-import type { Controller } from './controller-builder.ts';
+import { warningLogger } from './guards/warning-logger.ts';
 import { Manager } from './manager/manager.ts';
 import { managerTable, requireControllers } from './manager/manager-checks.ts';
 import type { ManagerOptions } from './manager/manager-options.ts';
-import { warningLogger } from './warning-logger.ts';
 
 /** Options of {@link run}: the manager's options, and the cluster. */
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {

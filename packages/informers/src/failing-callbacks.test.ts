@@ -3,7 +3,7 @@
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { filteringHandler } from './event-handler.ts';
+import { filteringHandler } from './handlers/event-handler.ts';
 import { Reflector } from './reflector/reflector.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';

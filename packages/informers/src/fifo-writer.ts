@@ -1,8 +1,8 @@
 // FifoWriter is the store of an informer's reflector: each write goes into the FIFO, then everything queued is delivered. It sits between
 // reflector-driver.ts and the FIFO with its process-loop.ts.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
-import type { Fifo } from './fifo.ts';
-import type { DeliveryGate } from './process-loop.ts';
+import type { Fifo } from './fifo/fifo.ts';
+import type { DeliveryGate } from './fifo/process-loop.ts';
 import type { ReflectorStore } from './reflector/reflector-options.ts';
 
 export class FifoWriter<T extends KubernetesObject> implements Required<ReflectorStore<T>> {

@@ -2,7 +2,7 @@ import { type DeepReadonly, silentLogger } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import { isDeletedFinalStateUnknown } from './fifo/deleted-final-state-unknown.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 

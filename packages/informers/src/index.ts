@@ -1,14 +1,11 @@
 // Cache and its readers
 
-export { type ConflateByKeyOptions, conflateByKey } from './conflate-by-key.ts';
-export { ConflatingQueue } from './conflating-queue.ts';
 export {
   DeletedFinalStateUnknown,
   deletionHandlingKey,
   isDeletedFinalStateUnknown,
-} from './deleted-final-state-unknown.ts';
-export { DeltaFifo } from './delta-fifo.ts';
-export { filteringHandler, type ResourceEventHandler } from './event-handler.ts';
+} from './fifo/deleted-final-state-unknown.ts';
+export { DeltaFifo } from './fifo/delta-fifo.ts';
 export {
   type Delta,
   type Deltas,
@@ -19,22 +16,23 @@ export {
   type KnownObjects,
   type ProcessDeltas,
   type Transform,
-} from './fifo.ts';
-export { InOrderFifo } from './in-order-fifo.ts';
-export {
-  Indexer,
-  type IndexerOptions,
-  type Indexers,
-  type IndexFunction,
-  metaNamespaceIndex,
-  namespaceIndex,
-} from './indexer.ts';
+} from './fifo/fifo.ts';
+export { InOrderFifo } from './fifo/in-order-fifo.ts';
+export { type ConflateByKeyOptions, conflateByKey } from './handlers/conflate-by-key.ts';
+export { ConflatingQueue } from './handlers/conflating-queue.ts';
+export { filteringHandler, type ResourceEventHandler } from './handlers/event-handler.ts';
+export type { EventHandlerOptions, EventHandlerRegistration } from './handlers/event-handler-registration.ts';
+export type {
+  AddedChange,
+  DeletedChange,
+  InformerEvent,
+  ObjectChange,
+  UpdatedChange,
+} from './handlers/object-change.ts';
+export type { Syncable } from './handlers/sync-signal.ts';
 // Informer
 export { type InformerMeasure, InformerMetrics, type InformerName, type MeasuredInformer } from './informer-metrics.ts';
-export { Lister, type NamespaceLister } from './lister.ts';
 export type { PartialObjectMetadata } from './metadata-lister-watcher.ts';
-export type { MutationDetection } from './mutation-detector.ts';
-export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedChange } from './object-change.ts';
 // Parts
 export { Reflector } from './reflector/reflector.ts';
 export type { ExpectedKind } from './reflector/reflector-events.ts';
@@ -49,12 +47,17 @@ export {
   SharedInformerFactory,
 } from './shared-informer-factory.ts';
 export type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
-export type {
-  EventHandlerOptions,
-  EventHandlerRegistration,
-  SharedInformerOptions,
-} from './shared-informer-options.ts';
-export type { Syncable } from './sync-signal.ts';
+export type { SharedInformerOptions } from './shared-informer-options.ts';
+export {
+  Indexer,
+  type IndexerOptions,
+  type Indexers,
+  type IndexFunction,
+  metaNamespaceIndex,
+  namespaceIndex,
+} from './store/indexer.ts';
+export { Lister, type NamespaceLister } from './store/lister.ts';
+export type { MutationDetection } from './store/mutation-detector.ts';
 export {
   type UntilCondition,
   UntilInterruptedError,

@@ -1,7 +1,7 @@
 import { type DeepReadonly, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { InformerEvent } from './object-change.ts';
+import type { InformerEvent } from './handlers/object-change.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 

@@ -2,10 +2,10 @@ import { type DeepReadonly, objectKey, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { lastValueFrom, map, Subject, take, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { conflateByKey } from './conflate-by-key.ts';
-import { ConflatingQueue } from './conflating-queue.ts';
-import { isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
-import type { InformerEvent, ObjectChange } from './object-change.ts';
+import { isDeletedFinalStateUnknown } from './fifo/deleted-final-state-unknown.ts';
+import { conflateByKey } from './handlers/conflate-by-key.ts';
+import { ConflatingQueue } from './handlers/conflating-queue.ts';
+import type { InformerEvent, ObjectChange } from './handlers/object-change.ts';
 import { SharedInformer } from './shared-informer.ts';
 
 type Pod = DeepReadonly<TestPod>;

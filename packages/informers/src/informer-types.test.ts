@@ -2,9 +2,9 @@
 import type { DeepReadonly } from '@kapstan/api';
 import { FakeListerWatcher, pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
-import type { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
-import type { Indexer, Indexers } from './indexer.ts';
+import type { DeletedFinalStateUnknown } from './fifo/deleted-final-state-unknown.ts';
 import { SharedInformer } from './shared-informer.ts';
+import type { Indexer, Indexers } from './store/indexer.ts';
 
 type Pod = DeepReadonly<TestPod>;
 

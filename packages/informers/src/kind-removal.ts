@@ -1,6 +1,6 @@
 // Detects that the kind of an informer is no longer served. Used by the factory.
 import { isStatusError, type KubernetesObject, StatusError } from '@kapstan/api';
-import { errorText, type Warn } from './process-warning.ts';
+import { errorText, type Warn } from './guards/process-warning.ts';
 import type { SharedInformer } from './shared-informer.ts';
 
 export interface KindRemovalOptions {

@@ -1,13 +1,13 @@
 import { type ListerWatcher, type Resource, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, pod, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, describe, expect, it } from 'vitest';
-import { conflateByKey } from './conflate-by-key.ts';
-import { filteringHandler } from './event-handler.ts';
-import { Indexer } from './indexer.ts';
+import { conflateByKey } from './handlers/conflate-by-key.ts';
+import { filteringHandler } from './handlers/event-handler.ts';
 import { Reflector } from './reflector/reflector.ts';
 import { retryWatch } from './retry-watch.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';
+import { Indexer } from './store/indexer.ts';
 import { until } from './until.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 

@@ -2,10 +2,10 @@ import type { ListerWatcher } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Indexer } from './indexer.ts';
 import { Reflector } from './reflector/reflector.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';
+import { Indexer } from './store/indexer.ts';
 import { untilWithSync } from './until.ts';
 
 type Callbacks = Readonly<Record<string, (...given: never[]) => unknown>>;

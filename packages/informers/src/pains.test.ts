@@ -6,7 +6,7 @@ import type { ListerWatcher } from '@kapstan/api';
 import { expired, notFound, tooLargeResourceVersion } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { InformerEvent } from './object-change.ts';
+import type { InformerEvent } from './handlers/object-change.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';

@@ -1,8 +1,8 @@
 // Options of a factory of shared informers, and of a request for one of them. Used by shared-informer-factory.ts.
 import type { KubernetesObject, Resource, SelectionOptions } from '@kapstan/api';
-import type { Transform } from './fifo.ts';
-import type { Indexers } from './indexer.ts';
+import type { Transform } from './fifo/fifo.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
+import type { Indexers } from './store/indexer.ts';
 
 type CommonOptions = Omit<
   SharedInformerOptions<KubernetesObject>,

@@ -2,17 +2,17 @@
 
 import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource } from '@kapstan/api';
 import { boundCallbacks, immediate, requireResource } from '@kapstan/api/internal';
-import type { Transform } from './fifo.ts';
-import type { Indexers } from './indexer.ts';
-import { informerCallbacks, requestCallbacks, requireClient, requirePeriods } from './informer-checks.ts';
-import { requireOptionsOf } from './informer-option-tables.ts';
+import type { Transform } from './fifo/fifo.ts';
+import { informerCallbacks, requestCallbacks, requireClient, requirePeriods } from './guards/informer-checks.ts';
+import { requireOptionsOf } from './guards/informer-option-tables.ts';
+import { type Warn, warningTo } from './guards/process-warning.ts';
 import { watchKindRemoval } from './kind-removal.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
-import { type Warn, warningTo } from './process-warning.ts';
 import { sourceName } from './reflector/reflector-events.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
+import type { Indexers } from './store/indexer.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 /** The part of a client that informers need; a `ResourceClient` fits. */
@@ -68,7 +68,7 @@ export class SharedInformerFactory {
   /** Throws TypeError on bad options. */
   constructor(client: ListerWatcherSource, options: SharedInformerFactoryOptions = {}) {
     requireClient(client);
-    requireOptionsOf('a factory', options);
+    requireOptionsOf<SharedInformerFactoryOptions>('a factory', options);
     this.#client = client;
     this.#options = options;
     this.#warn = warningTo(options.logger);
@@ -309,7 +309,7 @@ function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T>
 /** The request is checked before the lookup, so that a wrong one fails even when the informer exists. */
 function requireRequest(resource: Resource, options: unknown): void {
   requireResource(resource, 'a factory');
-  requireOptionsOf('an informer of a factory', options);
+  requireOptionsOf<InformerOptions<KubernetesObject>>('an informer of a factory', options);
 }
 
 /** The resource of the first request decides the kind; a resource with another kind would silently get wrong objects. */

@@ -1,12 +1,11 @@
-// Options of a shared informer and of its handlers, and the registration of a handler. Used by shared-informer.ts.
+// Options of a shared informer. Used by shared-informer.ts.
 import type { KubernetesObject, Logger, Resource } from '@kapstan/api';
-import type { Transform } from './fifo.ts';
-import type { Indexers } from './indexer.ts';
+import type { Transform } from './fifo/fifo.ts';
+import type { ObjectChange } from './handlers/object-change.ts';
 import type { InformerName } from './informer-metrics.ts';
-import type { MutationDetection } from './mutation-detector.ts';
-import type { ObjectChange } from './object-change.ts';
 import type { ReflectorOptions } from './reflector/reflector-options.ts';
-import type { Syncable } from './sync-signal.ts';
+import type { Indexers } from './store/indexer.ts';
+import type { MutationDetection } from './store/mutation-detector.ts';
 
 /** Options of a {@link SharedInformer}. */
 export interface SharedInformerOptions<T extends KubernetesObject>
@@ -51,25 +50,4 @@ export interface SharedInformerOptions<T extends KubernetesObject>
    * syncs, as in client-go.
    */
   readonly onHandlerError?: (error: unknown, change: ObjectChange<T> | undefined, name: string) => void;
-}
-
-/** Options of `addEventHandler`. */
-export interface EventHandlerOptions {
-  /**
-   * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. An unusable period causes a warning: one below 1000,
-   * one shorter than the period of an informer that has started, and any on an informer without resyncs.
-   */
-  readonly resyncMs?: number;
-}
-
-/** A handler registered with an informer. */
-export interface EventHandlerRegistration extends Syncable {
-  /** True when the informer has synced and the handler has received the whole initial list. */
-  readonly hasSynced: boolean;
-  /** Number of calls that threw or rejected. */
-  readonly errors: number;
-  /** Number of objects with a change that waits because the handler is busy. */
-  readonly backlog: number;
-  /** Stops calling the handler. Resolves when a running call has ended, so do not await it inside the handler. Idempotent. */
-  close(): Promise<void>;
 }

@@ -4,9 +4,9 @@ import { expired, tooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
-import type { ResourceEventHandler } from './event-handler.ts';
-import type { InformerEvent } from './object-change.ts';
+import { isDeletedFinalStateUnknown } from './fifo/deleted-final-state-unknown.ts';
+import type { ResourceEventHandler } from './handlers/event-handler.ts';
+import type { InformerEvent } from './handlers/object-change.ts';
 import { SharedInformer } from './shared-informer.ts';
 
 type Pod = DeepReadonly<TestPod>;

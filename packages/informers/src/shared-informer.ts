@@ -13,32 +13,29 @@ import {
   requireSignal,
 } from '@kapstan/api/internal';
 import { Observable } from 'rxjs/internal/Observable';
-import { createFifo } from './create-fifo.ts';
-import { Distributor } from './distributor.ts';
-import type { ResourceEventHandler } from './event-handler.ts';
-import type { Fifo, Transform } from './fifo.ts';
+import { createFifo } from './fifo/create-fifo.ts';
+import type { Fifo, Transform } from './fifo/fifo.ts';
 import { FifoWriter } from './fifo-writer.ts';
-import type { HandlerListener } from './handler-listener.ts';
-import { registrationOf } from './handler-registry.ts';
-import { Indexer, type Indexers, withNamespaceIndex } from './indexer.ts';
-import { informerCallbacks, requireHandler, requireListerWatcher } from './informer-checks.ts';
-import { informerEvents } from './informer-events.ts';
+import { informerCallbacks, requireHandler, requireListerWatcher } from './guards/informer-checks.ts';
+import { requireOptionsOf } from './guards/informer-option-tables.ts';
+import { errorText, type Warn, warningTo } from './guards/process-warning.ts';
+import { Distributor } from './handlers/distributor.ts';
+import type { ResourceEventHandler } from './handlers/event-handler.ts';
+import type { EventHandlerOptions, EventHandlerRegistration } from './handlers/event-handler-registration.ts';
+import type { HandlerListener } from './handlers/handler-listener.ts';
+import { registrationOf } from './handlers/handler-registry.ts';
+import { informerEvents } from './handlers/informer-events.ts';
+import type { InformerEvent, ObjectChange } from './handlers/object-change.ts';
+import type { Syncable } from './handlers/sync-signal.ts';
 import type { InformerMeasure } from './informer-metrics.ts';
-import { requireOptionsOf } from './informer-option-tables.ts';
-import { Lister } from './lister.ts';
-import { MutationDetector } from './mutation-detector.ts';
-import type { InformerEvent, ObjectChange } from './object-change.ts';
-import { errorText, type Warn, warningTo } from './process-warning.ts';
 import { Reflector } from './reflector/reflector.ts';
 import { expectedOf, sourceName } from './reflector/reflector-events.ts';
 import type { ReflectorOptions } from './reflector/reflector-options.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector/reflector-status.ts';
-import type {
-  EventHandlerOptions,
-  EventHandlerRegistration,
-  SharedInformerOptions,
-} from './shared-informer-options.ts';
-import type { Syncable } from './sync-signal.ts';
+import type { SharedInformerOptions } from './shared-informer-options.ts';
+import { Indexer, type Indexers, withNamespaceIndex } from './store/indexer.ts';
+import { Lister } from './store/lister.ts';
+import { MutationDetector } from './store/mutation-detector.ts';
 
 /** A cache of one resource, kept up to date, with its readers. Starts with {@link start} and ends with {@link close}, once. */
 export class SharedInformer<T extends KubernetesObject> implements Syncable {
@@ -74,7 +71,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, given: SharedInformerOptions<T> = {}) {
     requireListerWatcher(listerWatcher);
-    requireOptionsOf('an informer', given);
+    requireOptionsOf<SharedInformerOptions<KubernetesObject>>('an informer', given);
     const options = boundCallbacks(given, informerCallbacks);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;

@@ -4,7 +4,7 @@ import { expired } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ObjectChange } from './object-change.ts';
+import type { ObjectChange } from './handlers/object-change.ts';
 import { retryWatch } from './retry-watch.ts';
 import { until, untilWithSync } from './until.ts';
 

@@ -14,10 +14,10 @@ import { Observable } from 'rxjs/internal/Observable';
 import { race } from 'rxjs/internal/observable/race';
 import { filter } from 'rxjs/internal/operators/filter';
 import { throwIfEmpty } from 'rxjs/internal/operators/throwIfEmpty';
-import type { Indexer } from './indexer.ts';
-import type { InformerEvent, ObjectChange } from './object-change.ts';
+import type { InformerEvent, ObjectChange } from './handlers/object-change.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
+import type { Indexer } from './store/indexer.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 /** Returns whether the awaited state has been reached. An error it throws ends the wait. */

@@ -1,6 +1,6 @@
 // Waits until caches are filled, without polling. Source: client-go WaitForCacheSync, WaitFor.
 import { addAbortListener, removeAbortListener, requireSignal } from '@kapstan/api/internal';
-import type { Syncable } from './sync-signal.ts';
+import type { Syncable } from './handlers/sync-signal.ts';
 
 /**
  * Resolves to true when all have synced, to false when the signal aborts or one of them is closed first; one that has synced counts even

@@ -2,9 +2,9 @@ import { forbidden } from '@kapstan/api/errors';
 import type { TestPod } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DryRunStorage } from './dry-run-storage.ts';
+import { isStorageError } from './errors/storage-error.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
-import { isStorageError } from './storage-error.ts';
 import { keyOf, podOf, podStoreOptions, predicate, root } from './testing/storage-fixture.ts';
 
 describe('DryRunStorage', () => {

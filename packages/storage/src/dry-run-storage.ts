@@ -2,6 +2,7 @@
 // registry/generic/registry/dryrun.go.
 import { deepCopy, type KubernetesObject, type Revision } from '@kapstan/api';
 import { copyInSlices, formatRevision, stringifyInSlices } from '@kapstan/api/internal';
+import { StorageError } from './errors/storage-error.ts';
 import { checkPreconditions } from './preconditions.ts';
 import type {
   GuaranteedUpdateOptions,
@@ -19,7 +20,6 @@ import type {
   TryUpdate,
   UnreadableDeleteOptions,
 } from './storage.ts';
-import { StorageError } from './storage-error.ts';
 import { jsonEncoding, Stored } from './stored.ts';
 import { plainStatusError, revisionOf } from './versioner.ts';
 import { largeObjectBytes, runInTurns } from './work-turns.ts';

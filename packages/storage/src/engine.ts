@@ -2,7 +2,7 @@
 // storage-lmdb and storage-etcd; used only by object-store.ts.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
-import type { CallSpan } from './call-span.ts';
+import type { CallSpan } from './tracing/call-span.ts';
 
 /** One key as the store holds it at some revision. */
 export interface KeyValue {

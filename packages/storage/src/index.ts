@@ -1,5 +1,4 @@
 export { formatMetrics, type HistogramCounts, type MetricFamily, type MetricSample } from '@kapstan/api/internal';
-export type { CallSpan, SpanAttributes } from './call-span.ts';
 export { type Codec, jsonCodec } from './codec.ts';
 export { encodeContinue, nextPage } from './continue-token.ts';
 export { DryRunStorage } from './dry-run-storage.ts';
@@ -17,6 +16,13 @@ export type {
   RangeOptions,
   RangeResult,
 } from './engine.ts';
+export {
+  isStorageError,
+  StorageError,
+  type StorageErrorCode,
+  storageErrors,
+} from './errors/storage-error.ts';
+export { type StorageVerb, toStatus } from './errors/to-status.ts';
 export { jsonLine, jsonMember } from './json-splice.ts';
 export { commonPrefix, compareKeys, isInRange, keyAfter, rangeOf, rangeOfOne } from './key-range.ts';
 export { KeySpace, normalizePrefix } from './keys.ts';
@@ -56,17 +62,11 @@ export type {
   UpdateResult,
   ValidateDeletion,
 } from './storage.ts';
-export {
-  isStorageError,
-  StorageError,
-  type StorageErrorCode,
-  storageErrors,
-} from './storage-error.ts';
 export type { StoreInspection, StoreOperation } from './store-counters.ts';
 export { type InspectedStore, storeMetrics, storeSizeMetric } from './store-metrics.ts';
-export { type StoreSpan, type StoreStep, storeChannelName } from './store-trace.ts';
 export { type Encoding, jsonEncoding, Stored } from './stored.ts';
-export { type StorageVerb, toStatus } from './to-status.ts';
+export type { CallSpan, SpanAttributes } from './tracing/call-span.ts';
+export { type StoreSpan, type StoreStep, storeChannelName } from './tracing/store-trace.ts';
 export { aesCbcTransformer, aesGcmTransformer } from './transform/aes-transformers.ts';
 export { DataKey, type DataKeyOptions } from './transform/data-key.ts';
 export { keyIdHash } from './transform/encrypted-object.ts';

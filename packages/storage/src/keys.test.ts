@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { isStorageError } from './errors/storage-error.ts';
 import { KeySpace, normalizePrefix } from './keys.ts';
-import { isStorageError } from './storage-error.ts';
 
 describe('normalizePrefix', () => {
   it.each([

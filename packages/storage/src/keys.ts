@@ -1,8 +1,8 @@
 // The keys of one resource: normalised prefixes, and checks that keep a request inside them. Source: apiserver
 // storage/etcd3/store.go (prepareKey).
 import type { KeyRange } from './engine.ts';
+import { StorageError } from './errors/storage-error.ts';
 import { rangeOf } from './key-range.ts';
-import { StorageError } from './storage-error.ts';
 
 export interface KeySpaceOptions {
   /**

@@ -1,10 +1,10 @@
 import type { Revision } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StorageError } from './errors/storage-error.ts';
 import { LeaseManager } from './lease-manager.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { PutCommitter } from './put-committer.ts';
-import { StorageError } from './storage-error.ts';
 import { StoreCounters } from './store-counters.ts';
 import { WriteTurns } from './write-turns.ts';
 

@@ -2,8 +2,8 @@
 // Used by put-committer.ts. The engine below grants a new lease on every request.
 import type { Clock } from '@kapstan/api';
 import type { Histogram } from '@kapstan/api/internal';
-import type { CallSpan } from './call-span.ts';
 import type { Engine } from './engine.ts';
+import type { CallSpan } from './tracing/call-span.ts';
 
 export interface LeaseManagerOptions {
   readonly engine: Engine;

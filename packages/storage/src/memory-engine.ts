@@ -15,8 +15,8 @@ import type {
   RangeOptions,
   RangeResult,
 } from './engine.ts';
+import { StorageError } from './errors/storage-error.ts';
 import { compareKeys, isInRange } from './key-range.ts';
-import { StorageError } from './storage-error.ts';
 
 interface Watcher {
   readonly range: KeyRange;

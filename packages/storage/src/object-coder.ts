@@ -4,7 +4,7 @@ import { deepFreeze, messageOf, onNextTurn } from '@kapstan/api/internal';
 import type { Codec } from './codec.ts';
 
 import type { KeyValue } from './engine.ts';
-import { StorageError } from './storage-error.ts';
+import { StorageError } from './errors/storage-error.ts';
 import { jsonEncoding, Stored } from './stored.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { withoutVersion } from './versioner.ts';

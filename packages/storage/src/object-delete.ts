@@ -2,13 +2,13 @@
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { Commit, CommitResult, Engine, KeyValue } from './engine.ts';
+import { isStorageError, StorageError } from './errors/storage-error.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
 import type { StorageDeleteOptions, UnreadableDeleteOptions } from './storage.ts';
-import { isStorageError, StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
-import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import type { StoreTrace } from './tracing/store-trace.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 export interface DeleteContext<T extends KubernetesObject> {

@@ -5,17 +5,17 @@ import type { GroupResource, KubernetesObject, Revision } from '@kapstan/api';
 import { tooLargeResourceVersion } from '@kapstan/api/errors';
 import { type CallSignal, TurnSlice } from '@kapstan/api/internal';
 import { listExpired, nextPage } from './continue-token.ts';
-import { CorruptObjects } from './corrupt-objects.ts';
 import type { Engine, KeyValue, RangeResult } from './engine.ts';
+import { CorruptObjects } from './errors/corrupt-objects.ts';
+import { isStorageError, StorageError } from './errors/storage-error.ts';
 import { keyAfter, rangeOf } from './key-range.ts';
 import { type ListPosition, validateListOptions } from './list-options.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { isEverything, matches, type SelectionPredicate } from './selection-predicate.ts';
 import type { StorageListOptions, StoredList } from './storage.ts';
-import { isStorageError, StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
-import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import type { StoreTrace } from './tracing/store-trace.ts';
 import { listVersion, plainNumber, requireNotOlder } from './versioner.ts';
 
 /**

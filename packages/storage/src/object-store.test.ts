@@ -1,10 +1,10 @@
 import { isInternalError, type StatusError } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import { isStorageError, StorageError } from './errors/storage-error.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
 import type { StorageEvent } from './storage.ts';
-import { isStorageError, StorageError } from './storage-error.ts';
 import { jsonEncoding } from './stored.ts';
 import { keyOf, podOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';

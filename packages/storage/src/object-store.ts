@@ -10,9 +10,9 @@ import {
   systemClock,
 } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
-import type { SpanAttributes } from './call-span.ts';
 import type { Codec } from './codec.ts';
 import type { Engine, KeyValue } from './engine.ts';
+import { StorageError } from './errors/storage-error.ts';
 import { rangeOf, rangeOfOne } from './key-range.ts';
 import { KeySpace } from './keys.ts';
 import { LeaseManager } from './lease-manager.ts';
@@ -38,10 +38,10 @@ import type {
   TryUpdate,
   UnreadableDeleteOptions,
 } from './storage.ts';
-import { StorageError } from './storage-error.ts';
 import { StoreCounters, type StoreInspection } from './store-counters.ts';
-import { type StoreTrace, StoreTracer, type TracedCall } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import type { SpanAttributes } from './tracing/call-span.ts';
+import { type StoreTrace, StoreTracer, type TracedCall } from './tracing/store-trace.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { parseResourceVersion, plainStatusError, requireNotOlder, revisionOf } from './versioner.ts';
 import { largeObjectBytes } from './work-turns.ts';

@@ -2,15 +2,15 @@
 import { deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
 import { copyInSlices } from '@kapstan/api/internal';
 import type { Engine, KeyValue } from './engine.ts';
+import { StorageError } from './errors/storage-error.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
 import type { PutCommitter } from './put-committer.ts';
 import { surelyDiffer } from './same-content.ts';
 import type { GuaranteedUpdateOptions, TryUpdate, UpdateResult } from './storage.ts';
-import { StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
-import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import type { StoreTrace } from './tracing/store-trace.ts';
 import { withoutVersion } from './versioner.ts';
 import { largeObjectBytes, runInTurns } from './work-turns.ts';
 import type { WriteTurns } from './write-turns.ts';

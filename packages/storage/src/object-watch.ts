@@ -4,12 +4,12 @@ import { type GroupResource, type KubernetesObject, type Revision, StatusError }
 import { expired, internalError, tooLargeResourceVersion } from '@kapstan/api/errors';
 import { formatGroupResource, TurnSlice } from '@kapstan/api/internal';
 import type { Engine, EngineEvent, EngineWatch, EngineWatchSink, KeyRange, KeyValue } from './engine.ts';
+import { isStorageError, type StorageError } from './errors/storage-error.ts';
 import { keyAfter } from './key-range.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { OrderedSteps } from './ordered-steps.ts';
 import { isEverything, matches } from './selection-predicate.ts';
 import type { StorageEvent, StorageWatch, StorageWatchOptions, StorageWatchSink } from './storage.ts';
-import { isStorageError, type StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
 import type { Stored } from './stored.ts';
 

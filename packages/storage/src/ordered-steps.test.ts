@@ -1,7 +1,7 @@
 import { settle } from '@kapstan/api/testing';
 import { expect, it } from 'vitest';
+import { isStorageError } from './errors/storage-error.ts';
 import { OrderedSteps } from './ordered-steps.ts';
-import { isStorageError } from './storage-error.ts';
 
 function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open: () => void = () => undefined;

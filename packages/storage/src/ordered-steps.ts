@@ -1,6 +1,6 @@
 // OrderedSteps runs the steps of a watch in the order of its events, although some must wait until a key is fetched. If
 // nothing waits, a step runs at once. Used by object-watch.ts.
-import { StorageError } from './storage-error.ts';
+import { StorageError } from './errors/storage-error.ts';
 
 /**
  * Maximum number of steps that may wait. Keys are few and arrive within seconds, so more than this means that the key

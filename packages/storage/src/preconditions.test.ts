@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { isStorageError } from './errors/storage-error.ts';
 import { checkPreconditions } from './preconditions.ts';
-import { isStorageError } from './storage-error.ts';
 
 const object = { metadata: { uid: 'u', resourceVersion: '5' } };
 

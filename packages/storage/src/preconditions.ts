@@ -2,7 +2,7 @@
 // (Check).
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { Preconditions } from '@kapstan/api/internal';
-import { StorageError } from './storage-error.ts';
+import { StorageError } from './errors/storage-error.ts';
 
 /**
  * Throws `InvalidObject` when a precondition fails. Absent preconditions hold; an absent object satisfies all of them.

@@ -2,11 +2,11 @@
 // to a lease. object-store.ts and object-update.ts use it; it uses write-turns.ts, lease-manager.ts and the engine.
 import type { Clock, Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
-import type { CallSpan } from './call-span.ts';
 import type { CommitResult, Engine } from './engine.ts';
+import { isStorageError } from './errors/storage-error.ts';
 import type { LeaseManager } from './lease-manager.ts';
-import { isStorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
+import type { CallSpan } from './tracing/call-span.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 export interface TimedPut {

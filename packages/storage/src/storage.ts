@@ -2,9 +2,9 @@
 // ObjectStore (over an Engine), Cacher (over a Storage) and DryRunStorage (over any).
 import type { DeepReadonly, KubernetesObject, ResourceVersion, Revision } from '@kapstan/api';
 import type { CallSignal, ChangeType, Preconditions } from '@kapstan/api/internal';
-import type { CallSpan } from './call-span.ts';
 import type { SelectionPredicate } from './selection-predicate.ts';
 import type { Stored } from './stored.ts';
+import type { CallSpan } from './tracing/call-span.ts';
 
 /** Options of every call. */
 export interface StorageCallOptions {

@@ -4,10 +4,10 @@
 import { formatMetrics } from '@kapstan/api/internal';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import { StorageError } from './errors/storage-error.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
 import type { StorageStats } from './storage.ts';
-import { StorageError } from './storage-error.ts';
 import { type InspectedStore, storeMetrics, storeSizeMetric } from './store-metrics.ts';
 import { keyOf, podStoreOptions, predicate, StorageBench } from './testing/storage-fixture.ts';
 

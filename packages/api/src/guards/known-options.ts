@@ -1,6 +1,6 @@
 // Refuses options of unknown names: a misspelt `labelselector` would list everything, a misspelt `dryrun` would write.
 // Used for calls, clients, controllers and managers; required.ts checks the values. Informers accept options with
-// further members, which their callbacks read, and refuse only near misses: informers/src/informer-option-tables.ts.
+// further members, which their callbacks read, and refuse only near misses: see guards/informer-option-tables.ts there.
 
 /** The names of options. The type `OptionNames<ListOptions>` lets the compiler find missing and extra names. */
 export type OptionNames<O extends object> = Readonly<Record<keyof O, unknown>>;

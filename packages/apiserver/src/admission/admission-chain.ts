@@ -15,8 +15,8 @@ import {
   durationsOfSteps,
   type StepDurations,
 } from './admission-metrics.ts';
-import type { AdmissionPlugin } from './admission-plugin.ts';
 import type { ConditionMetrics } from './matching/condition-metrics.ts';
+import type { AdmissionPlugin } from './plugin/admission-plugin.ts';
 import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
 import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';

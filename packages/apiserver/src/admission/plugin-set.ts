@@ -5,7 +5,7 @@ import type { AdmissionOperation } from '@kapstan/api/internal';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 
-import type { AdmissionPlugin } from './admission-plugin.ts';
+import type { AdmissionPlugin } from './plugin/admission-plugin.ts';
 import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';
 

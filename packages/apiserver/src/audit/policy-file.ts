@@ -13,7 +13,7 @@ import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import { listSchema, structSchema, textSchema, textsSchema } from '../schema/configuration-file.ts';
 import { interpretKind, kindRegistry, readDocument } from '../schema/decode-object.ts';
 import { StrictErrors, strictDecodingText } from '../schema/field-validation.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 import { auditEventKind } from './audit-event.ts';
 import { type AuditedResources, type AuditPolicy, type AuditRule, auditLevels, auditStages } from './audit-policy.ts';

@@ -4,7 +4,7 @@ import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 import { fileSchema, structSchema, textSchema } from '../schema/configuration-file.ts';
 import { interpretKind, kindRegistry, readDocument } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { decodeTyped } from '../schema/typed-decoder.ts';
 
 /** "" matches nothing but itself; "*" matches all. */

@@ -2,7 +2,7 @@
 // authorization-rules.ts checks it further. Source: apiserver pkg/apis/apiserver/load, pkg/apis/apiserver/v1.
 import { parseDuration } from '@kapstan/api';
 import { decodeConfiguration, fileSchema, listSchema, structSchema, textSchema } from '../schema/configuration-file.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 
 /** One authorizer of the file of `--authorization-config`. */
 export interface AuthorizerConfiguration {

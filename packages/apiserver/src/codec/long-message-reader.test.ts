@@ -1,7 +1,7 @@
 // Long protobuf messages are read in slices, with the result of reading them at once.
 import { JsonLimitError, type JsonLimits } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import type { MessageField } from '../schema/message.ts';
+import type { MessageField } from '../schema/node/message.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { decodeIntoInSlices } from './long-message-reader.ts';
 import { decodeInto } from './protobuf-decoder.ts';

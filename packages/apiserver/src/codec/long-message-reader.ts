@@ -1,6 +1,6 @@
 // LongMessageReader reads messages of any length in slices, and leaves short ones to protobuf-decoder.ts. Decision 0017.
 import { JsonLimitError, type JsonLimits, maxJsonDepth, rememberSize, type SlicedWork } from '@kapstan/api/internal';
-import type { Message, MessageField } from '../schema/message.ts';
+import type { Message, MessageField } from '../schema/node/message.ts';
 import {
   addValue,
   finishFields,

@@ -3,7 +3,7 @@
 
 import { ExactNumber } from '@kapstan/api';
 import { isJsonObject, runWhole, setOwn } from '@kapstan/api/internal';
-import type { Message, MessageField } from '../schema/message.ts';
+import type { Message, MessageField } from '../schema/node/message.ts';
 import { newFormState, takeField, type ValueForm, valueForms } from './value-forms.ts';
 import { WireCursor } from './wire-cursor.ts';
 

@@ -3,7 +3,7 @@
 
 import { ExactNumber, parseTime } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
-import type { Message, MessageField } from '../schema/message.ts';
+import type { Message, MessageField } from '../schema/node/message.ts';
 import { sortedKeys } from '../schema/sorted-value.ts';
 import { stringifyEscaped } from './go-json.ts';
 import { MessageBuffer } from './message-buffer.ts';

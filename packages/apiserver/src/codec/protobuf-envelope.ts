@@ -8,8 +8,8 @@ import {
   parseApiVersion,
   type SlicedWork,
 } from '@kapstan/api/internal';
-import type { Message } from '../schema/message.ts';
-import type { ApiTypes } from '../schema/schema-node.ts';
+import type { Message } from '../schema/node/message.ts';
+import type { ApiTypes } from '../schema/node/schema-node.ts';
 import { decodeIntoInSlices } from './long-message-reader.ts';
 import { decodeInto } from './protobuf-decoder.ts';
 import { encodeFramed, type MessageFrame } from './protobuf-encoder.ts';

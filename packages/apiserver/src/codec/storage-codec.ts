@@ -13,8 +13,8 @@ import {
 import { type Codec, jsonCodec } from '@kapstan/storage';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { metaTypes } from '../schema/meta-types.ts';
+import type { ApiTypes } from '../schema/node/schema-node.ts';
 import { haveSameShape } from '../schema/protobuf-messages.ts';
-import type { ApiTypes } from '../schema/schema-node.ts';
 import { readYaml } from '../schema/yaml-reader.ts';
 import { stringifySorted } from './go-json.ts';
 import {

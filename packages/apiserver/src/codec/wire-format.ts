@@ -11,7 +11,7 @@ import {
   type SlicedWork,
 } from '@kapstan/api/internal';
 import { metaTypes } from '../schema/meta-types.ts';
-import type { ApiTypes } from '../schema/schema-node.ts';
+import type { ApiTypes } from '../schema/node/schema-node.ts';
 import { envelopeEncoder, protobufMediaType } from './protobuf-envelope.ts';
 import { encodeYaml, encodeYamlInSlices } from './yaml-encoder.ts';
 

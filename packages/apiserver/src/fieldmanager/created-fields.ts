@@ -12,7 +12,7 @@ import {
   sortInSlices,
 } from '@kapstan/api/internal';
 import { jsonEqual } from '../registry/meta/json-equality.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';
 import {

@@ -3,7 +3,7 @@ import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch } from '../testing/whole-work.ts';
 import { createApplier } from './apply-request.ts';

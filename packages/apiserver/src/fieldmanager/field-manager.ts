@@ -25,7 +25,7 @@ import type { ResourceDefinition } from '../registry/definition/resource-definit
 import type { FieldsCall, ManagedFieldsTracker } from '../registry/store/managed-fields-tracker.ts';
 import { coerceCustom } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { type Conflicts, conflictError } from './conflicts.ts';
 import { createdFields } from './created-fields.ts';

@@ -1,6 +1,6 @@
 // Returns the fields that an object sets, by its schema. Source: structured-merge-diff typed.TypedValue.ToFieldSet.
 import { isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement, fieldNameOf, type PathElement } from './path-element.ts';
 import {

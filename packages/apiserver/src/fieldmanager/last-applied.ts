@@ -4,7 +4,7 @@
 import { parseJson } from '@kapstan/api';
 import { getOwn, isJsonObject, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { stringifySorted } from '../codec/go-json.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldSetOf } from './field-set-from-object.ts';

@@ -5,7 +5,7 @@ import { type ManagedFieldsEntry, runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { cpuGrowth } from '../testing/cpu-growth.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { type ApplyCall, FieldManager } from './field-manager.ts';

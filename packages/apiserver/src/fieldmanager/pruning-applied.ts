@@ -1,7 +1,7 @@
 // Removes fields that a manager applied last time and no longer applies, unless another manager owns them. Used by
 // updater.ts. Source: structured-merge-diff merge.Updater prune.
 import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { type FieldSet, unionOf } from './field-set.ts';
 import { fieldSetOf, withNamedFields } from './field-set-from-object.ts';
 import type { ManagedSet, Managers } from './managed-fields.ts';

@@ -1,7 +1,7 @@
 // Returns an object without some of its fields. Maps and lists that are empty then become null, which a custom resource
 // keeps and validation may refuse. Source: structured-merge-diff typed.TypedValue.RemoveItems.
 import { copyAtPace, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, memberSchema, ownershipOf } from './schema-atom.ts';

@@ -2,7 +2,7 @@
 // validation share this view. Source: structured-merge-diff schema.Atom, for SchemaNodes.
 import { goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 import { metaTypes } from '../schema/meta-types.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';
 
 /** 'leaf' = scalars and values that are owned as a whole. */

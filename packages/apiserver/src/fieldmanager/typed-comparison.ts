@@ -10,7 +10,7 @@ import {
   SlicePace,
 } from '@kapstan/api/internal';
 import { jsonEqual, jsonEqualInSlices } from '../registry/meta/json-equality.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';
 import { type AtomKind, deduced, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';

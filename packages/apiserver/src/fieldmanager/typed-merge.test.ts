@@ -1,7 +1,7 @@
 import { runWhole, SlicePace } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldSetOf } from './field-set-from-object.ts';
 import { removeItems } from './remove-items.ts';

@@ -6,7 +6,7 @@ import { formatApiVersion, isJsonObject, namesInSlices, type SlicedWork, SlicePa
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { goInterfaceType } from '../schema/go/go-types.ts';
 import { cutShort, shortGoSyntax, shortGoValue } from '../schema/go/short-go-text.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { fieldElement, formatElement, formatPath, indexElement, type PathElement } from './path-element.ts';
 import { declaredForm, itemElementOrNone, itemFault, itemSchema, memberSchema, rootSchema } from './schema-atom.ts';
 

@@ -2,7 +2,7 @@
 // are compared and pruned in that version (version-views.ts). Source: structured-merge-diff merge.Updater.
 import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldSetOf, withAtomicsWhole } from './field-set-from-object.ts';

@@ -5,7 +5,7 @@ import { isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { awaited, copyInSlices, formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
 import type { ObjectConversion } from '../registry/definition/object-conversion.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { rootSchema } from './schema-atom.ts';
 import { typedFault } from './typed-validation.ts';

@@ -1,8 +1,8 @@
 // GoDefaults finds the defaults that a published definition has because of its Go type: members that Go always writes
 // have a zero value, and so have the elements of lists and maps. The protobuf message of the definition shows which
 // members are pointers. Used by openapi-schemas.ts. Source: kube-openapi generators/openapi.go (mustEnforceDefault).
-import type { Message, MessageField } from '../schema/message.ts';
-import type { ApiTypes } from '../schema/schema-node.ts';
+import type { Message, MessageField } from '../schema/node/message.ts';
+import type { ApiTypes } from '../schema/node/schema-node.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

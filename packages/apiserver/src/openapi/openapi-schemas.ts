@@ -5,8 +5,8 @@ import { formatApiVersion, type GroupVersion, getOwn, type SlicedWork, setOwn } 
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { metaTypes } from '../schema/meta-types.ts';
-import type { ApiTypes } from '../schema/schema-node.ts';
-import type { RawSchema, TypeDescription } from '../schema/schema-source.ts';
+import type { ApiTypes } from '../schema/node/schema-node.ts';
+import type { RawSchema, TypeDescription } from '../schema/node/schema-source.ts';
 import { customSchema } from './custom-schema.ts';
 import { GoDefaults } from './go-defaults.ts';
 

@@ -2,7 +2,7 @@ import { isStatusError, type StatusError, type UnstructuredObject } from '@kapst
 import { runWhole } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch } from '../testing/whole-work.ts';
 import { createPatcher, type PatchOptions, type PatchType } from './apply-patch.ts';

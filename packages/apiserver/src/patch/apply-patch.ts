@@ -17,7 +17,7 @@ import { decodeDocumentInSlices, interpretKind, kindRegistry, requireKind } from
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { cutShort, shortGoValue } from '../schema/go/short-go-text.ts';
 import { decodeText } from '../schema/json-reader.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { sortedValue } from '../schema/sorted-value.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';

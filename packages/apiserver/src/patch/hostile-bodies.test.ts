@@ -8,7 +8,7 @@ import { createApplier } from '../fieldmanager/apply-request.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch, decodeObject } from '../testing/whole-work.ts';
 import type { PatchType } from './apply-patch.ts';

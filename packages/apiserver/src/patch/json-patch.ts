@@ -17,7 +17,7 @@ import {
 import { findDifferences } from '../registry/meta/json-equality.ts';
 import { readBodyText } from '../schema/body-limits.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 
 /** Maximum number of operations in one patch. Source: handlers.maxJSONPatchOperations. */

@@ -3,7 +3,7 @@
 
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { cpuGrowth } from '../testing/cpu-growth.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch } from '../testing/whole-work.ts';

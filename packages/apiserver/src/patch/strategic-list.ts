@@ -3,7 +3,7 @@
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go/go-types.ts';
 import { shortGoValue } from '../schema/go/short-go-text.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import { directive, hasDirective, withoutDirectives } from './strategic-directives.ts';
 import {
   badArgument,

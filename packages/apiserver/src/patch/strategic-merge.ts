@@ -12,7 +12,7 @@ import {
 } from '@kapstan/api/internal';
 import { MemberCount } from '../schema/body-limits.ts';
 import { goTypeName } from '../schema/go/go-types.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import type { SchemaNode } from '../schema/node/schema-node.ts';
 import {
   deletionPrefix,
   directive,

@@ -7,7 +7,7 @@ import type { PatchType } from '../patch/apply-patch.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch, decodeObject } from '../testing/whole-work.ts';
 import { bodyError, bodyLimits } from './body-limits.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 const gvk = { group: '', version: 'v1', kind: 'ConfigMap' };
 const schema = factTypes.schemaOfKind('v1', 'ConfigMap') as SchemaNode;

@@ -3,7 +3,7 @@
 import { isJsonObject } from '@kapstan/api/internal';
 import { interpretKind, kindRegistry, readDocument } from './decode-object.ts';
 import { StrictErrors, strictDecodingText } from './field-validation.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 import { DecodeError, decodeTyped } from './typed-decoder.ts';
 
 export interface ConfigurationForm {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
 import { decodeObject } from '../testing/whole-work.ts';
 import type { DecodeObjectOptions } from './decode-object.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 const kinds = {
   ConfigMap: { group: '', version: 'v1', kind: 'ConfigMap' },

@@ -25,9 +25,9 @@ import {
 import { jsonKind } from './go/go-types.ts';
 import { decodeText, isShortText, type JsonDocument, readJson } from './json-reader.ts';
 import { metaTypes } from './meta-types.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneInSlices } from './pruning.ts';
-import type { SchemaNode } from './schema-node.ts';
 import { sortedValue } from './sorted-value.ts';
 import { DecodeError, decodeTyped, decodeTypedInSlices } from './typed-decoder.ts';
 import { readYamlBody, type YamlReading } from './yaml-body.ts';

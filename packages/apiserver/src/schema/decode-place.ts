@@ -1,6 +1,6 @@
 // DecodePlace: where a decoder is in its document, for its error texts. Moved along by typed-decoder.ts.
 import { goTypeName } from './go/go-types.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 export class DecodePlace {
   /** Names of the fields from the root to the current value, as in Go's errors: without map keys and indexes. */

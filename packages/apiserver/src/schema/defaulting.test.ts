@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { applySchemaDefaults } from './defaulting.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 const text: SchemaNode = { type: 'string', default: 'd' };
 const object = (properties: Record<string, SchemaNode>): SchemaNode => ({

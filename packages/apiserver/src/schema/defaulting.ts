@@ -12,7 +12,7 @@ import {
   SlicePace,
   setOwn,
 } from '@kapstan/api/internal';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 /**
  * Fills absent members, on all levels, with copies of their schema's defaults. A `null` counts as absent if the schema

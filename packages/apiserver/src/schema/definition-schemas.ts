@@ -1,8 +1,8 @@
 // Makes SchemaNodes from the OpenAPI definitions of a source, each on first use. Used by decoding, patches and apply.
 import { getOwn } from '@kapstan/api/internal';
 import { embeddedStructs } from './embedded-structs.ts';
-import type { ApiTypes, SchemaNode } from './schema-node.ts';
-import type { GoTypeName, RawSchema, SchemaSource } from './schema-source.ts';
+import type { ApiTypes, SchemaNode } from './node/schema-node.ts';
+import type { GoTypeName, RawSchema, SchemaSource } from './node/schema-source.ts';
 
 export class DefinitionSchemas {
   readonly source: SchemaSource;

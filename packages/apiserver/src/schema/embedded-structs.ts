@@ -1,7 +1,7 @@
 // Finds the fields of a definition that are in embedded Go structs, from the flags of its protobuf message. Go's JSON
 // decoder names these structs in its complaints.
 import { getOwn } from '@kapstan/api/internal';
-import type { ProtobufData, ProtobufField } from './schema-source.ts';
+import type { ProtobufData, ProtobufField } from './node/schema-source.ts';
 
 /**
  * Maps a JSON field to the names of the embedded structs around it, the outer one first. Fields of the struct itself

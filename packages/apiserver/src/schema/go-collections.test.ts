@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
 import { decodeObject } from '../testing/whole-work.ts';
 import { StrictErrors } from './field-validation.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 import { decodeTyped } from './typed-decoder.ts';
 
 function decoded(apiVersion: string, kind: string, content: object): unknown {

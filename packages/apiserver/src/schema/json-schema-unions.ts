@@ -2,7 +2,7 @@
 // Used by typed-decoder.ts. Source: apiextensions v1 marshal.go.
 import { isJsonObject } from '@kapstan/api/internal';
 import { GoValueError } from './go/go-types.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 export const jsonSchemaType = 'crd/apiextensions.v1.JSONSchemaProps';
 

@@ -2,7 +2,7 @@
 // the Scale that a resource may have as a subresource. Read from ../../facts on first use (scripts/write-meta-types.mjs
 // writes it).
 import { existsSync, readFileSync } from 'node:fs';
-import type { GoTypeData, ProtobufData, SchemaData, TypeDescription } from './schema-source.ts';
+import type { GoTypeData, ProtobufData, SchemaData, TypeDescription } from './node/schema-source.ts';
 import { TypeRegistry } from './type-registry.ts';
 
 interface MetaFacts {

@@ -1,6 +1,6 @@
 // Removes nulls that the schema of a custom resource does not allow. pruning.ts removes unknown names.
 import { isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 interface Place {
   readonly node: SchemaNode;

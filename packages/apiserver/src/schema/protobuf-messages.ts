@@ -1,7 +1,7 @@
 // ProtobufMessages makes the tables of the messages behind the kinds of one source, each message once.
 import { formatApiVersion, type GroupVersionKind, getOwn } from '@kapstan/api/internal';
-import type { Message, MessageField, ValueType } from './message.ts';
-import type { ProtobufField, SchemaSource } from './schema-source.ts';
+import type { Message, MessageField, ValueType } from './node/message.ts';
+import type { ProtobufField, SchemaSource } from './node/schema-source.ts';
 
 const scalars: ReadonlySet<string> = new Set(['string', 'bool', 'int32', 'int64', 'double', 'bytes']);
 

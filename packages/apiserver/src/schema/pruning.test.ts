@@ -3,9 +3,9 @@ import { runWhole } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { applySchemaDefaults } from './defaulting.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneUnknownFields } from './pruning.ts';
-import type { SchemaNode } from './schema-node.ts';
 import { type JsonSchema, structuralSchema } from './structural-schema.ts';
 
 const prune = (schema: JsonSchema, value: Record<string, unknown>): { unknown: readonly string[]; left: unknown } => {

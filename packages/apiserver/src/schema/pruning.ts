@@ -9,7 +9,7 @@ import {
   type SlicedWork,
   sortInSlices,
 } from '@kapstan/api/internal';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 const objectMembers: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 

@@ -1,6 +1,6 @@
 // Converts schemas of custom resources from the JSONSchemaProps of a definition to SchemaNode. Used by apiextensions.
 import { isJsonObject } from '@kapstan/api/internal';
-import type { SchemaNode } from './schema-node.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 
 /** JSONSchemaProps of apiextensions.k8s.io/v1 as sent; apiextensions/src/definition/definition-validation.ts checks it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -9,11 +9,11 @@ import {
 } from '@kapstan/api/internal';
 import { DefinitionSchemas } from './definition-schemas.ts';
 import { GoForms, normalizeGoForm, normalizeGoFormInSlices, zeroGoForm } from './go/go-form.ts';
-import type { EmptyKeeping } from './go/kept-empties.ts';
-import type { Message } from './message.ts';
+import type { EmptyKeeping } from './node/kept-empties.ts';
+import type { Message } from './node/message.ts';
+import type { ApiTypes, SchemaNode } from './node/schema-node.ts';
+import type { RawSchema, SchemaData, SchemaSource, TypeDescription } from './node/schema-source.ts';
 import { ProtobufMessages } from './protobuf-messages.ts';
-import type { ApiTypes, SchemaNode } from './schema-node.ts';
-import type { RawSchema, SchemaData, SchemaSource, TypeDescription } from './schema-source.ts';
 
 export class TypeRegistry implements ApiTypes {
   readonly #source: SchemaSource;

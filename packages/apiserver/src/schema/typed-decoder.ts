@@ -20,8 +20,8 @@ import { canonicalTime, GoTimeError } from './go/go-time.ts';
 import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go/go-types.ts';
 import { converterText, isNumber, plainNumber, zeroOf } from './go/go-values.ts';
 import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-schema-unions.ts';
+import type { SchemaNode } from './node/schema-node.ts';
 import { mergeRepeated } from './repeated-member.ts';
-import type { SchemaNode } from './schema-node.ts';
 
 /** The error for a document that does not fit its kind. The message comes from Go's decoders. */
 export class DecodeError extends Error {

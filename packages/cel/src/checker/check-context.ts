@@ -1,5 +1,5 @@
 // CheckContext: the parts of the checker as its steps use them.
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import type { Expr } from '../syntax/expr.ts';
 import type { TypeMapping } from '../types/assignability.ts';
 import type { CelType } from '../types/cel-type.ts';

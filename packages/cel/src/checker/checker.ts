@@ -1,6 +1,6 @@
 // Checker gives every expression its type, and every name and call the declaration to which it refers. It writes both
 // into the tree.
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import {
   becomeIdent,
   type CallExpr,

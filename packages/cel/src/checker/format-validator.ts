@@ -1,17 +1,10 @@
 // Checks constant format strings against the types of their arguments, when the arguments are a list literal.
-import { type FormatClause, FormatFailure, formatClauses } from '../libraries/format-clauses.ts';
-import {
-  notBinary,
-  notDecimal,
-  notFixed,
-  notHex,
-  notOctal,
-  notScientific,
-  notString,
-} from '../libraries/format-texts.ts';
+
 import type { CallExpr, Expr } from '../syntax/expr.ts';
 import type { Issues } from '../syntax/issues.ts';
 import { type CelType, dynType, type TypeKind } from '../types/cel-type.ts';
+import { type FormatClause, FormatFailure, formatClauses } from '../values/format-clauses.ts';
+import { notBinary, notDecimal, notFixed, notHex, notOctal, notScientific, notString } from '../values/format-texts.ts';
 
 export function validateFormat(call: CallExpr, issues: Issues): void {
   const { target, args, name, reference } = call;

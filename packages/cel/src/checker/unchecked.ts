@@ -1,6 +1,6 @@
 // Resolves names of an expression that is not checked: namespaced functions, dotted variables and types. Everything
 // else is resolved during evaluation.
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import { becomeIdent, type CallExpr, childrenOf, type Expr, qualifiedNameOf } from '../syntax/expr.ts';
 
 /** Resolves names without types. `locals` are the variables of the surrounding macros. */

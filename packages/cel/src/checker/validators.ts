@@ -1,6 +1,6 @@
 // Validators: checks of literals after the types are known: constant durations, timestamps and patterns, elements of one type,
 // format strings.
-import type { Environment, ValidationOptions } from '../environment.ts';
+import type { Environment, ValidationOptions } from '../environment/environment.ts';
 import { type CallExpr, childrenOf, type Expr, type ListExpr, type LiteralExpr, type MapExpr } from '../syntax/expr.ts';
 import type { Issues } from '../syntax/issues.ts';
 import { type CelType, durationType, dynType, formatType, isEquivalentType, timestampType } from '../types/cel-type.ts';

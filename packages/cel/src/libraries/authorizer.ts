@@ -1,6 +1,6 @@
 // The library of authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import { type FunctionDeclaration, memberOverload, oneOverload } from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';

@@ -1,6 +1,6 @@
 // The library of IP prefixes: `cidr('10.0.0.0/8')`.
 import { goQuote } from '@kapstan/api/internal';
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { type CelType, opaqueType } from '../types/cel-type.ts';
 import { globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';

@@ -1,5 +1,5 @@
 // The third version of the language's own library of lists: slices, ranges, sorting, distinct elements.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { sortByMacro } from '../syntax/optional-macros.ts';
 import {
   type FunctionDeclaration,

@@ -5,12 +5,12 @@ import { type AnyList, listAt, listItems, listSize } from '../values/cel-list.ts
 import { type AnyMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { convertValue } from '../values/conversion.ts';
 import type { CelFailure } from '../values/failure.ts';
+import { type FormatClause, FormatFailure, formatClauses } from '../values/format-clauses.ts';
+import { notBinary, notDecimal, notFixed, notHex, notOctal, notScientific, notString } from '../values/format-texts.ts';
 import { formatFixed, formatScientific } from '../values/go-number.ts';
 import type { Int } from '../values/integers.ts';
 import { type CelUint, numberOfDouble } from '../values/numbers.ts';
 import { kindOf, typeOfValue } from '../values/value.ts';
-import { type FormatClause, FormatFailure, formatClauses } from './format-clauses.ts';
-import { notBinary, notDecimal, notFixed, notHex, notOctal, notScientific, notString } from './format-texts.ts';
 
 const defaultPrecision = 6;
 /** Go keeps the precision of this clause in one byte. */

@@ -1,6 +1,6 @@
 // The library of named formats: `format.dns1123Label().validate(name)`.
 import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import { globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';

@@ -1,5 +1,5 @@
 // The library of mutating policies: escapes keys for JSON pointers.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { globalOverload, oneOverload } from '../types/function-declaration.ts';
 
 const escapes: Readonly<Record<string, string>> = { '~': '~0', '/': '~1' };

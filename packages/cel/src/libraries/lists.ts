@@ -1,5 +1,5 @@
 // Kubernetes' own functions on lists: order, sums, minimum and maximum, positions.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { type FunctionDeclaration, memberOverload, type Overload, oneOverload } from '../types/function-declaration.ts';
 import { calculate } from '../values/arithmetic.ts';
 import { type AnyList, listItems } from '../values/cel-list.ts';

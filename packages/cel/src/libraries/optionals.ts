@@ -1,5 +1,5 @@
 // Optionals: values that may be missing, and the syntax for them.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { optionalMacros } from '../syntax/optional-macros.ts';
 import { anyOptionalType } from '../types/cel-type.ts';
 import {

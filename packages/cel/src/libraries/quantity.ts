@@ -2,7 +2,7 @@
 
 import { parseQuantity, type Quantity } from '@kapstan/api';
 import { quantityOf } from '@kapstan/api/internal';
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import {
   type FunctionDeclaration,

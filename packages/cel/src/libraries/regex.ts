@@ -1,5 +1,5 @@
 // Matches patterns in texts. plan/function-plan.ts compiles constant patterns once.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { compilePattern, findAllPattern, findPattern } from '../patterns/pattern.ts';
 import { memberOverload } from '../types/function-declaration.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';

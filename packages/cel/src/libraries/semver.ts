@@ -1,6 +1,6 @@
 // The library of semantic versions.
 import { goQuote } from '@kapstan/api/internal';
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import {
   type FunctionDeclaration,

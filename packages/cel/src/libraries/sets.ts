@@ -1,5 +1,5 @@
 // Lists as sets.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { globalOverload, oneOverload } from '../types/function-declaration.ts';
 import { type AnyList, listItems } from '../values/cel-list.ts';
 import { contains } from '../values/equality.ts';

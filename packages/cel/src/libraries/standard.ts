@@ -1,6 +1,6 @@
 // The standard library: operators, conversions, sizes, texts. Times are in standard-times.ts.
 
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { compilePattern, matchesPattern } from '../patterns/pattern.ts';
 import { standardMacros } from '../syntax/macros.ts';
 import {

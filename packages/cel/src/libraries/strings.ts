@@ -1,5 +1,5 @@
 // The library of strings. Positions count code points.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import {
   type FunctionDeclaration,
   globalOverload,

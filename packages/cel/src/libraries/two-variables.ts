@@ -1,11 +1,11 @@
 // Macros with two variables, and the function with which they fill maps.
-import type { Library } from '../environment.ts';
-import { GrowingMap } from '../plan/mutable-values.ts';
+import type { Library } from '../environment/library.ts';
 import { twoVariableMacros } from '../syntax/two-variable-macros.ts';
 import { globalOverload } from '../types/function-declaration.ts';
 import { type AnyMap, CelMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
 import { formatValue } from '../values/format-value.ts';
+import { GrowingMap } from '../values/mutable-values.ts';
 
 function insert(map: AnyMap, key: unknown, value: unknown): unknown {
   if (mapFind(map, key) !== undefined) return new CelFailure(`insert failed: key ${formatValue(key)} already exists`);

@@ -1,5 +1,5 @@
 // The library of URLs.
-import type { Library } from '../environment.ts';
+import type { Library } from '../environment/library.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import {
   type FunctionDeclaration,

@@ -7,10 +7,10 @@ import { CelMapping } from '../values/cel-map.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { goTypeName } from '../values/go-type-name.ts';
+import { mutableStart } from '../values/mutable-values.ts';
 import { CelOptional } from '../values/optional.ts';
 import { type Code, runSlices } from './code.ts';
 import { type Frame, unset } from './frame.ts';
-import { mutableStart } from './mutable-values.ts';
 import type { AttributeBase, AttributeNode, PlanNode, Qualifier } from './plan-node.ts';
 import { findQualified, isQualifier, qualify } from './qualifiers.ts';
 

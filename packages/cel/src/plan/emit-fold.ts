@@ -3,9 +3,9 @@ import { type AnyList, isList, listItems } from '../values/cel-list.ts';
 import { type AnyMap, CelMapping, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
 import { goTypeName } from '../values/go-type-name.ts';
+import { finished } from '../values/mutable-values.ts';
 import { type Code, runSlices } from './code.ts';
 import { type Frame, unset } from './frame.ts';
-import { finished } from './mutable-values.ts';
 import type { FoldNode, PlanNode } from './plan-node.ts';
 
 /** Cost between two pauses, which takes a few hundred microseconds. */

@@ -1,6 +1,6 @@
 // Plans calls of functions: the implementation, its mode and its cost.
 import { runtimeCost } from '../cost/runtime-cost.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import { compilePattern, findAllPattern, findPattern, matchesPattern } from '../patterns/pattern.ts';
 import type { PatternOperation } from '../patterns/pattern-work.ts';
 import { CelProgramError } from '../syntax/issues.ts';

@@ -1,6 +1,6 @@
 // Planner turns a checked expression into the nodes that evaluate it. Constant parts are evaluated here, once.
 import { constantText } from '../checker/pattern-check.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from '../environment/environment.ts';
 import type { CallExpr, ComprehensionExpr, Expr, IdentExpr, SelectExpr } from '../syntax/expr.ts';
 import { CelProgramError } from '../syntax/issues.ts';
 import { goTypeName } from '../values/go-type-name.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { formatTime, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { TlsConfig } from '../tls-config.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
 import { checkExecConfig, type ExecConfig, ExecPlugin, type ExecPluginOptions } from './exec-plugin.ts';
 
 const v1 = 'client.authentication.k8s.io/v1';

@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type Clock, type Logger, parseTime } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
-import { readConfigFile } from '../config-file.ts';
-import type { TlsConfig } from '../tls-config.ts';
+import { readConfigFile } from '../connection/config-file.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from './credentials.ts';
 
 /** The `exec` part of a kubeconfig's user. */

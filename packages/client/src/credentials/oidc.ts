@@ -2,9 +2,9 @@
 
 import type { Clock, Logger } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
-import { readConfigFile } from '../config-file.ts';
-import { proxyFromEnvironment } from '../transport/proxy.ts';
-import { Agent, type Dispatcher, ProxyAgent } from '../transport/undici.ts';
+import { readConfigFile } from '../connection/config-file.ts';
+import { proxyFromEnvironment } from '../connection/proxy.ts';
+import { Agent, type Dispatcher, ProxyAgent } from '../connection/undici.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
 /** Tokens of an OpenID Connect issuer. */

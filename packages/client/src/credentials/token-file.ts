@@ -1,6 +1,6 @@
 // A bearer token in a file that another process rotates (service account tokens). It is re-read lazily, about every 50 seconds.
 import type { Clock, Logger } from '@kapstan/api';
-import { readConfigFile } from '../config-file.ts';
+import { readConfigFile } from '../connection/config-file.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
 // One minute minus ten seconds of leeway. Source: client-go transport/token_source.go.

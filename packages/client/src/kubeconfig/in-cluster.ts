@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from '@kapstan/api';
-import type { ClientConfig } from '../client-config.ts';
-import { processLogger } from '../process-logger.ts';
-import type { Environment } from '../transport/proxy.ts';
+import type { ClientConfig } from '../config/client-config.ts';
+import type { Environment } from '../connection/proxy.ts';
+import { processLogger } from '../guards/process-logger.ts';
 
 /**
  * Options of {@link inClusterConfig}: where the files of the service account are. By default where the kubelet mounts

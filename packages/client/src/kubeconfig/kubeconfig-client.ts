@@ -1,8 +1,8 @@
 // Turns a kubeconfig's context into a ClientConfig, with the checks and texts of client-go's clientcmd.
-import type { ClientConfig, Impersonation } from '../client-config.ts';
+import type { ClientConfig, Impersonation } from '../config/client-config.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
 import { checkExecConfig, type ExecConfig } from '../credentials/exec-plugin.ts';
 import { checkOidcConfig, type OidcConfig } from '../credentials/oidc.ts';
-import type { TlsConfig } from '../tls-config.ts';
 import {
   type Kubeconfig,
   type KubeconfigCluster,

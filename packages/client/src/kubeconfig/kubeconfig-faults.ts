@@ -1,7 +1,7 @@
 // Lists everything that makes a context's user and cluster unusable, in client-go's words (clientcmd validation.go). The files
 // they name are read later, where they are needed.
 import { dnsLabelErrors } from '@kapstan/api/errors';
-import { checkProxyUrl } from '../transport/proxy.ts';
+import { checkProxyUrl } from '../connection/proxy.ts';
 import type { KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
 
 /** Throws TypeError "invalid configuration: …" when there are faults. */

@@ -1,6 +1,6 @@
 // Values of a program or its flags that replace those of the kubeconfig. Used by connect.ts on the entries of kubeconfig.ts. Source:
 // client-go tools/clientcmd overrides.go and client_config.go (getContext, getCluster, getAuthInfo).
-import type { ClientConfig } from '../client-config.ts';
+import type { ClientConfig } from '../config/client-config.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
 
 /** Replaces parts of a kubeconfig, as kubectl's flags do. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { type Logger, silentLogger } from '@kapstan/api';
-import type { Environment } from '../transport/proxy.ts';
+import type { Environment } from '../connection/proxy.ts';
 import { type Kubeconfig, type KubeconfigCluster, type KubeconfigUser, parseKubeconfig } from './kubeconfig.ts';
 
 /**

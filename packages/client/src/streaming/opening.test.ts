@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientConfig, ClientOptions } from '../client-config.ts';
+import type { ClientConfig, ClientOptions } from '../config/client-config.ts';
 import { type TestAuthority, testAuthority } from '../testing/certificates.ts';
 import { status } from '../testing/scripted-server.ts';
 import { plainAnswer, StreamServer, type StreamServerOptions } from '../testing/stream-server.ts';

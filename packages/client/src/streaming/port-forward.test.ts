@@ -6,7 +6,7 @@ import type { CallOptions } from '@kapstan/api';
 import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Client } from '../client.ts';
-import type { ClientOptions } from '../client-config.ts';
+import type { ClientOptions } from '../config/client-config.ts';
 import { status } from '../testing/scripted-server.ts';
 import { plainAnswer, type StreamPeer, StreamServer } from '../testing/stream-server.ts';
 import { type EndForward, PortForward, type PortForwardOptions } from './port-forward.ts';

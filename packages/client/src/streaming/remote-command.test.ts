@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
-import type { ClientOptions } from '../client-config.ts';
+import type { ClientOptions } from '../config/client-config.ts';
 import { StreamServer, type StreamServerOptions } from '../testing/stream-server.ts';
 import type { ExecOptions, RemoteCommand } from './remote-command.ts';
 

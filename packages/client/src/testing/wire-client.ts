@@ -1,6 +1,6 @@
 // The client of suites that run over every wire: settings that a test does not choose follow the current wire.
 import { Client } from '../client.ts';
-import type { ClientConfig, ClientOptions } from '../client-config.ts';
+import type { ClientConfig, ClientOptions } from '../config/client-config.ts';
 import { currentWire, wireAuthority } from './wire.ts';
 
 export class WireClient extends Client {

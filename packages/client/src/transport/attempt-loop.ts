@@ -1,11 +1,10 @@
 // One call as a sequence of attempts: credentials, rate limit, Retry-After, one refresh after a 401, warnings, diagnostics. The Exchange
 // decides whether an attempt is sent as a call, a stream or an upgrade (transport.ts).
 import diagnostics_channel from 'node:diagnostics_channel';
-import { delay, type StatusError } from '@kapstan/api';
+import { type Clock, delay, type Logger, type StatusError } from '@kapstan/api';
 import type { CallSpan } from '@kapstan/api/internal';
-import type { ResolvedClientOptions } from '../client-config.ts';
 import type { Credentials, RequestHeaders } from '../credentials/credentials.ts';
-import { callUser } from '../user-callback.ts';
+import { callUser } from '../guards/user-callback.ts';
 import { type HttpRequest, pathOnly } from './http-request.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { RequestDiagnostics } from './request-diagnostics.ts';
@@ -39,6 +38,14 @@ export interface Exchange<A> {
   prepare(): Promise<Attempt<A>>;
 }
 
+/** The options of a client that concern its attempts; see ClientOptions. */
+interface AttemptOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly maxRetries: number;
+  readonly onRequest?: (request: RequestDiagnostics) => void;
+}
+
 export interface AttemptPorts {
   readonly server: URL;
   readonly credentials: Credentials;
@@ -46,7 +53,7 @@ export interface AttemptPorts {
   readonly onWarning: WarningHandler;
   /** Called with the status of each answer. */
   readonly onAnswer: (status: number) => void;
-  readonly options: ResolvedClientOptions;
+  readonly options: AttemptOptions;
 }
 
 /** State of one call across its attempts. */

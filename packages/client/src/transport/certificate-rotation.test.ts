@@ -6,7 +6,7 @@ import type { TLSSocket } from 'node:tls';
 import { type KubernetesObject, type Logger, resource, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientConfig } from '../client-config.ts';
+import type { ClientConfig } from '../config/client-config.ts';
 import { type TestAuthority, testAuthority } from '../testing/certificates.ts';
 import { json, type RecordedRequest, ScriptedServer, stream } from '../testing/scripted-server.ts';
 import { connectionTimers, currentWire } from '../testing/wire.ts';

@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { type KubernetesObject, resource, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientOptions } from '../client-config.ts';
+import type { ClientOptions } from '../config/client-config.ts';
 import { anonymous } from '../credentials/credentials.ts';
 import { testAuthority } from '../testing/certificates.ts';
 import { json, ScriptedServer, status } from '../testing/scripted-server.ts';

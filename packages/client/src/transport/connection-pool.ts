@@ -3,14 +3,14 @@
 // new connections; the old ones drain.
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '@kapstan/api';
-import type { TlsConfig } from '../tls-config.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
+import { type BuildConnector, Client, type Dispatcher, Pool } from '../connection/undici.ts';
 import { callBeforeSend } from './before-send.ts';
 import { type Connect, connectorOf } from './connector.ts';
 import type { Http2Limits } from './http2-health.ts';
 import { Http2Pool, Http2StreamSender } from './http2-pool.ts';
 import type { Sender } from './sender.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
-import { type BuildConnector, Client, type Dispatcher, Pool } from './undici.ts';
 
 export interface ConnectionPoolOptions {
   readonly server: URL;

@@ -2,11 +2,11 @@
 // timeout. Used by the connection pool; proxy-tunnel.ts and socks-tunnel.ts handle proxies.
 import { isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, createSecureContext, rootCertificates } from 'node:tls';
-import { isSocks } from './proxy.ts';
-import { proxyTunnel } from './proxy-tunnel.ts';
-import { socksTunnel } from './socks-tunnel.ts';
+import { isSocks } from '../connection/proxy.ts';
+import { proxyTunnel } from '../connection/proxy-tunnel.ts';
+import { socksTunnel } from '../connection/socks-tunnel.ts';
+import { type BuildConnector, buildConnector } from '../connection/undici.ts';
 import type { TlsTexts } from './tls-material.ts';
-import { type BuildConnector, buildConnector } from './undici.ts';
 
 /**
  * Until the connection is open, the signal ends it; afterwards it belongs to the receiver of the callback. May throw instead of calling

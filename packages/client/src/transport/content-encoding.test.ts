@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { type KubernetesObject, resource } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
-import type { ClientConfig, ClientOptions } from '../client-config.ts';
+import type { ClientConfig, ClientOptions } from '../config/client-config.ts';
 import { type Answer, json, ScriptedServer, stream } from '../testing/scripted-server.ts';
 import { withDecodedBody } from './content-encoding.ts';
 import type { AnswerBody } from './sender.ts';

@@ -1,7 +1,7 @@
 // Detects, by pings, HTTP/2 connections whose peer is gone, and those that have long been unused. Each connection has one, started by
 // http2-connection.ts. Source: client-go's HTTP/2 transport (apimachinery util/net configureHTTP2Transport).
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
-import type { Environment } from './proxy.ts';
+import type { Environment } from '../connection/proxy.ts';
 
 export interface Http2Limits {
   /** Silence after which the peer gets a ping, in milliseconds. 0 = no pings. */

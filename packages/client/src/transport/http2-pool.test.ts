@@ -11,7 +11,7 @@ import { type KubernetesObject, type Logger, resource, silentLogger } from '@kap
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Client } from '../client.ts';
-import type { ClientOptions } from '../client-config.ts';
+import type { ClientOptions } from '../config/client-config.ts';
 import { type TestAuthority, testAuthority } from '../testing/certificates.ts';
 import { http2Limits } from './http2-health.ts';
 

@@ -7,7 +7,7 @@ import { type KubernetesObject, type Logger, resource, silentLogger } from '@kap
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
-import type { ClientConfig, ClientOptions } from '../client-config.ts';
+import type { ClientConfig, ClientOptions } from '../config/client-config.ts';
 import { json, ScriptedServer, stream } from '../testing/scripted-server.ts';
 
 setFlagsFromString('--expose-gc');

@@ -5,9 +5,9 @@ import { silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../connect.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
 import { anonymous } from '../credentials/credentials.ts';
 import { testAuthority } from '../testing/certificates.ts';
-import type { TlsConfig } from '../tls-config.ts';
 import { TlsMaterial } from './tls-material.ts';
 
 describe('the first read of certificates', () => {

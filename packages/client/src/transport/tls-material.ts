@@ -2,9 +2,9 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { Clock, Logger } from '@kapstan/api';
-import { readConfigFile } from '../config-file.ts';
+import { readConfigFile } from '../connection/config-file.ts';
+import type { TlsConfig } from '../connection/tls-config.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import type { TlsConfig } from '../tls-config.ts';
 
 // The first request after this time checks the files again.
 const rereadAfterMs = 60_000;

@@ -5,7 +5,7 @@ import { isTooManyRequests, isUnauthorized, resource, type WriteObserver } from 
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { firstValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientConfig, ClientOptions } from '../client-config.ts';
+import type { ClientConfig, ClientOptions } from '../config/client-config.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { type Answer, json, ScriptedServer, status, text } from '../testing/scripted-server.ts';
 import { connectionTimers } from '../testing/wire.ts';

@@ -8,7 +8,7 @@ import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import { Service } from '@kapstan/kinds/core/v1';
 import { EndpointSlice } from '@kapstan/kinds/discovery.k8s.io/v1';
 import { EndpointAddresses, type EndpointAddressesKind } from '@kapstan/kubernetes';
-import { KindFeed } from '../kind-feed.ts';
+import { KindFeed } from '../lifetime/kind-feed.ts';
 import { isAvailable } from './api-service-availability.ts';
 import { RemoteAvailability } from './remote-availability.ts';
 import { RemoteDiscoveryLoop } from './remote-discovery-loop.ts';

@@ -7,8 +7,8 @@ import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
-import { PostStartHooks } from '../post-start-hooks.ts';
+import { PostStartHooks } from '../lifetime/post-start-hooks.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import { ApiServiceRegistration } from './api-service-registration.ts';
 import { automanagedLabel } from './desired-api-services.ts';
 
@@ -48,7 +48,7 @@ function register(ofServer: ResourceCatalog = served): {
   readonly registration: ApiServiceRegistration;
   readonly hooks: PostStartHooks;
 } {
-  const hooks = new PostStartHooks({ dataDir, registersApiServices: true });
+  const hooks = new PostStartHooks({ registersApiServices: true });
   const registration = new ApiServiceRegistration({
     client,
     served: ofServer,

@@ -18,7 +18,7 @@ import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { deletionHandlingKey, type SharedInformer, SharedInformerFactory } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
-import type { PostStartHook, PostStartHooks } from '../post-start-hooks.ts';
+import type { PostStartHook, PostStartHooks } from '../lifetime/post-start-hooks.ts';
 import { isAvailable, withLocalAvailability } from './api-service-availability.ts';
 import { automanagedLabel, desiredApiServices } from './desired-api-services.ts';
 

@@ -20,8 +20,8 @@ import {
 } from '@kapstan/apiserver';
 import { reviewWebhook } from '@kapstan/kubernetes';
 import { runInTurns } from '@kapstan/storage';
-import { startingWith } from '../start-error.ts';
-import { webhookOfKubeconfig } from '../webhook-kubeconfig.ts';
+import { webhookOfKubeconfig } from '../followed-file/webhook-kubeconfig.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import { type AuthorizationSettings, programAuthorizers } from './authorization-settings.ts';
 import { goFileError } from './go-file-error.ts';
 

@@ -16,11 +16,11 @@ import {
   type UserInfo,
 } from '@kapstan/apiserver';
 import { runInTurns } from '@kapstan/storage';
-import { ConfigurationReader } from '../configuration-reader.ts';
+import { ConfigurationReader } from '../followed-file/configuration-reader.ts';
 import { FollowedFile } from '../followed-file/followed-file.ts';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
 import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import { type AuthorizationSettings, authorizationModes, authorizersOfModes } from './authorization-settings.ts';
 import { AuthorizerMaker } from './authorizer-maker.ts';
 import { goFileError } from './go-file-error.ts';

@@ -13,7 +13,7 @@ import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import { ConfigMap, Node, Pod, Service } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../options/control-plane-options.ts';
 import type { CertificateFiles } from './followed-certificates.ts';
 
 vi.setConfig({ testTimeout: 60_000 });

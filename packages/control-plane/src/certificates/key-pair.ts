@@ -1,7 +1,7 @@
 // Checks that the parts of a KeyPair are valid and match. Used where files and options give them.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { KeyPair } from '@kapstan/controller/certificates';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../lifetime/start-error.ts';
 
 /** The names of both parts in errors. */
 export interface KeyPairNames {

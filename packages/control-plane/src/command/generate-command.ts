@@ -12,7 +12,7 @@ import {
   stringFlag,
   UsageError,
 } from '../flags/flag-set.ts';
-import { printError, printResult } from './standard-streams.ts';
+import { printError, printResult } from '../output/standard-streams.ts';
 
 const maxUser = 2 ** 31 - 1;
 

@@ -8,7 +8,7 @@ import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import { catchOutput } from '../testing/caught-output.ts';
 import { store } from './store-command.ts';
 

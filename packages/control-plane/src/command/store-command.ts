@@ -18,10 +18,10 @@ import {
 } from '@kapstan/storage-lmdb';
 import { makeDirectory } from '../certificates/make-directory.ts';
 import { type FlagValues, formatFlags, intFlag, parseFlags, stringFlag, UsageError } from '../flags/flag-set.ts';
-import { reasonOf } from '../start-error.ts';
+import { reasonOf } from '../lifetime/start-error.ts';
+import { printError, printResult } from '../output/standard-streams.ts';
 import { storePagesRoot } from '../store/store-pages.ts';
 import { ValueReader } from '../store/store-values.ts';
-import { printError, printResult } from './standard-streams.ts';
 
 const storeFlags = {
   'data-dir': stringFlag('Data directory of a server that is not running.'),

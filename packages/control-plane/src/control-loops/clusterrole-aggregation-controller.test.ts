@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ClusterRole, type PolicyRule } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;

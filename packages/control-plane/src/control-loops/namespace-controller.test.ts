@@ -8,7 +8,7 @@ import { Deployment } from '@kapstan/kinds/apps/v1';
 import { ConfigMap, Event, Namespace, Pod, Secret } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 
 let dataDir: string;
 let clock: VirtualClock;

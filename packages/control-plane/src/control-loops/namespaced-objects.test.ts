@@ -6,7 +6,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { ConfigMap, Namespace, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;

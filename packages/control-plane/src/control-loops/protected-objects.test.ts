@@ -6,7 +6,7 @@ import { PersistentVolume, PersistentVolumeClaim, Pod } from '@kapstan/kinds/cor
 import { VolumeAttributesClass } from '@kapstan/kinds/storage.k8s.io/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;

@@ -8,7 +8,7 @@ import { ConfigMap, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service }
 import { DeviceClass, ResourceClaim } from '@kapstan/kinds/resource.k8s.io/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;

@@ -13,7 +13,7 @@ import type { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { EventHandlerRegistration } from '@kapstan/informers';
 import { ResourceQuota } from '@kapstan/kinds/core/v1';
 import { calculateUsage, formatUsage, isSameUsage } from '@kapstan/kubernetes';
-import { repeatEvery } from '../repeat-every.ts';
+import { repeatEvery } from '../lifetime/repeat-every.ts';
 import { type ControlLoop, type ControlLoopContext, loopQueue, runQueue, settledBefore } from './control-loop.ts';
 import { QuotasByNamespace } from './quotas-by-namespace.ts';
 

@@ -7,7 +7,7 @@ import { isNotFound, type ResourceClient } from '@kapstan/api';
 import { Secret, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 
 const namespace = 'default';
 const controlLoops = ['serviceaccount-token'];

@@ -12,7 +12,7 @@ import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../options/control-plane-options.ts';
 import { FakeKmsPlugin } from '../testing/fake-kms-plugin.ts';
 
 const password = 'sesame-open-the-door';

@@ -6,7 +6,7 @@ import { formatFieldErrors } from '@kapstan/api/errors';
 import { formatMetrics, messageOf } from '@kapstan/api/internal';
 import type { HealthCheck } from '@kapstan/apiserver';
 import type { Transformer } from '@kapstan/storage';
-import { ConfigurationReader } from '../configuration-reader.ts';
+import { ConfigurationReader } from '../followed-file/configuration-reader.ts';
 import { FollowedFile, type FollowedFilePorts } from '../followed-file/followed-file.ts';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
 import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';

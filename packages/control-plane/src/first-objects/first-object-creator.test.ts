@@ -12,7 +12,7 @@ import { ClusterRole } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { MemoryEngine } from '@kapstan/storage';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../options/control-plane-options.ts';
 
 const nowMs = Date.UTC(2026, 3, 5, 6, 7, 8);
 const now = '2026-04-05T06:07:08Z';

@@ -1,14 +1,17 @@
 // firstObjectCreator decides how a server creates the objects with which a store begins. Called by control-plane.ts.
 import { isNotFound, type ResourceClient } from '@kapstan/api';
+import type { AdmissionFunction } from '@kapstan/apiserver';
 import { Namespace } from '@kapstan/kinds/core/v1';
 import { type ObjectCreator, PreparedObjects, type PreparedObjectsParts } from '@kapstan/kubernetes';
-import type { ControlPlaneOptions } from '../control-plane-options.ts';
+import type { AdmissionOptions } from '../access/admission.ts';
+
+type GivenAdmission = AdmissionOptions | readonly AdmissionFunction[];
 
 /**
  * Returns the prepared objects if the store is new and nothing of this program may change or refuse what is created, else the client.
  */
 export async function firstObjectCreator(
-  { admission }: Pick<ControlPlaneOptions, 'admission'>,
+  admission: GivenAdmission | undefined,
   { client, catalog }: PreparedObjectsParts,
 ): Promise<ObjectCreator> {
   if (hasOwnAdmission(admission) || !(await isNew(client))) return client;
@@ -16,7 +19,7 @@ export async function firstObjectCreator(
 }
 
 /** Plug-ins that are off by default, configurations and functions could change or refuse the objects. */
-function hasOwnAdmission(admission: ControlPlaneOptions['admission'] = {}): boolean {
+function hasOwnAdmission(admission: GivenAdmission = {}): boolean {
   if ('length' in admission) return admission.length > 0;
   const { enabled = [], plugins = [], configurations = {}, functions = [] } = admission;
   const count = 'size' in functions ? functions.size : functions.length;

@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import { type PluginConfiguration, parseAdmissionConfiguration } from '@kapstan/apiserver';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 
 const flag = '--admission-control-config-file';
 

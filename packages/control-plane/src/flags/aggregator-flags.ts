@@ -1,7 +1,7 @@
 // The aggregator's flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into options.
 import { readFile } from 'node:fs/promises';
-import type { ControlPlaneOptions } from '../control-plane-options.ts';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
+import type { ControlPlaneOptions } from '../options/control-plane-options.ts';
 import { booleanFlag, type Flag, listFlag, stringFlag } from './flag-set.ts';
 
 export interface AggregatorFlags {

@@ -7,9 +7,9 @@ import {
   auditLogFormats,
   auditModes,
 } from '@kapstan/apiserver';
-import type { AuditSettings } from '../audit.ts';
+import type { AuditSettings } from '../access/audit.ts';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import { anyDurationFlag, booleanFlag, type Flag, floatFlag, intFlag, stringFlag } from './flag-set.ts';
 
 type Plugin = 'log' | 'webhook';

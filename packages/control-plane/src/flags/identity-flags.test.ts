@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../lifetime/start-error.ts';
 import { identityFlagWarnings, identityOptions } from './identity-flags.ts';
 import { parseServeFlags } from './serve-flags.ts';
 

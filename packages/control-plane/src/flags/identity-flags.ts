@@ -1,12 +1,12 @@
 // The flags of `kapstan serve` for users of outside identity providers, under kube-apiserver's names. Part of serve-flags.ts; serve.ts
 // turns them into options. Source: pkg/kubeapiserver/options/authentication.go, from which the texts are taken.
 import { readFile } from 'node:fs/promises';
+import { startingWith } from '../lifetime/start-error.ts';
 import type {
   OidcOptions,
   OutsideIdentityOptions,
   TokenWebhookSettings,
 } from '../outside-identity/outside-identity-options.ts';
-import { startingWith } from '../start-error.ts';
 import {
   anyDurationFlag,
   booleanFlag,

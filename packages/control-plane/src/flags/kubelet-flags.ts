@@ -1,8 +1,8 @@
 // The kubelet flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts;
 // serve.ts turns them into options.
 import { readFile } from 'node:fs/promises';
-import type { KubeletAccessOptions } from '../control-plane-options.ts';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
+import type { KubeletAccessOptions } from '../options/control-plane-options.ts';
 import { durationFlag, type Flag, listFlag, stringFlag } from './flag-set.ts';
 
 export interface KubeletFlags {

@@ -1,8 +1,8 @@
 // The service account flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into
 // options.
 import { readFile } from 'node:fs/promises';
-import type { ServiceAccountOptions } from '../access-control.ts';
-import { startingWith } from '../start-error.ts';
+import type { ServiceAccountOptions } from '../access/access-control.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import { type Flag, listFlag, repeatedFlag, stringFlag } from './flag-set.ts';
 
 export interface ServiceAccountFlags {

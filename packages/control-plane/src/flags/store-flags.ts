@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { isStorageMediaType, type StorageMediaType, storageMediaTypes } from '@kapstan/apiserver';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import type { EtcdOverride } from '../store/store-engines.ts';
 import { durationFlag, type Flag, FlagRefusal, intFlag, listFlag, stringFlag } from './flag-set.ts';
 

@@ -2,7 +2,7 @@
 // taken.
 import { existsSync } from 'node:fs';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import type { FeatureGates } from './feature-gates.ts';
 import { type Flag, stringFlag } from './flag-set.ts';
 

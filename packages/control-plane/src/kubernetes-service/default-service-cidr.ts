@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Clock, formatTime, isAlreadyExists, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
 import { type EventMessage, EventRecorder } from '@kapstan/controller';
 import { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
-import { repeatEvery } from '../repeat-every.ts';
+import { repeatEvery } from '../lifetime/repeat-every.ts';
 
 export interface DefaultServiceCidrOptions {
   readonly client: ResourceClient;

@@ -10,7 +10,7 @@ import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import { KubernetesService, type KubernetesServiceOptions } from './kubernetes-service.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './server-leases.ts';
 

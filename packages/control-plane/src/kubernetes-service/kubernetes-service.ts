@@ -2,7 +2,7 @@
 // addresses behind it. Started and ended by control-plane.ts. Source: pkg/controlplane/controller/kubernetesservice.
 import { type Clock, delay, isAlreadyExists, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
 import { Service } from '@kapstan/kinds/core/v1';
-import { repeatEvery } from '../repeat-every.ts';
+import { repeatEvery } from '../lifetime/repeat-every.ts';
 import { portName, reconcileEndpoints, serviceName, serviceNamespace } from './server-endpoints.ts';
 import type { ServerLeases } from './server-leases.ts';
 

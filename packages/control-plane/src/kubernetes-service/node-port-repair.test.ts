@@ -9,7 +9,7 @@ import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import { NodePortRepair } from './node-port-repair.ts';
 import { type SharedNodePorts, sharedNodePorts } from './shared-node-ports.ts';
 

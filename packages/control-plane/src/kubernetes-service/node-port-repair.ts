@@ -5,7 +5,7 @@ import { conflict } from '@kapstan/api/errors';
 import { EventRecorder } from '@kapstan/controller';
 import { Service } from '@kapstan/kinds/core/v1';
 import { NodePortCheck } from '@kapstan/kubernetes';
-import { repeatEvery } from '../repeat-every.ts';
+import { repeatEvery } from '../lifetime/repeat-every.ts';
 import { nodePortsResource, type SharedNodePorts } from './shared-node-ports.ts';
 
 export interface NodePortRepairOptions {

@@ -4,7 +4,7 @@
 import { isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isIpv6 } from '@kapstan/kubernetes';
-import type { ServerAddress } from '../server-address.ts';
+import type { ServerAddress } from '../server-identity/server-address.ts';
 
 /** Loopback, wildcard and link-local addresses, which endpoints must not contain: others cannot reach the server there. */
 const unpublishable = /^(?:127\.|0\.0\.0\.0$|169\.254\.|::1?$|fe[89ab])/i;

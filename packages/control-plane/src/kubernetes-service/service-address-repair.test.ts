@@ -8,7 +8,7 @@ import { Event, Service } from '@kapstan/kinds/core/v1';
 import { IPAddress, ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import { ServiceAddressRepair } from './service-address-repair.ts';
 
 // These tests start whole servers; the first start takes seconds on a busy machine.

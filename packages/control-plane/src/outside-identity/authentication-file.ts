@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '@kapstan/api/internal';
 import { type AuthenticationConfiguration, parseAuthenticationConfiguration } from '@kapstan/apiserver';
-import { ConfigurationReader } from '../configuration-reader.ts';
+import { ConfigurationReader } from '../followed-file/configuration-reader.ts';
 import { FollowedFile, type FollowedFilePorts } from '../followed-file/followed-file.ts';
 import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
 import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';

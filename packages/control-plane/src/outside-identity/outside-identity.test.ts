@@ -12,7 +12,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { type IssuerKey, issuerKey, selfSigned, signedToken, TestIssuer } from '@kapstan/apiserver/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../options/control-plane-options.ts';
 import { OutsideIdentity } from './outside-identity.ts';
 
 const audience = 'https://kubernetes.default.svc.cluster.local';

@@ -12,8 +12,8 @@ import {
   TokenWebhook,
   WebhookPool,
 } from '@kapstan/apiserver';
-import { startingWith } from '../start-error.ts';
-import { webhookOfKubeconfig } from '../webhook-kubeconfig.ts';
+import { webhookOfKubeconfig } from '../followed-file/webhook-kubeconfig.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import { AuthenticationFile } from './authentication-file.ts';
 import type { OidcOptions, OutsideIdentityOptions, TokenWebhookSettings } from './outside-identity-options.ts';
 

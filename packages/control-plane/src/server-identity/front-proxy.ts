@@ -5,7 +5,7 @@ import type { RequestHeaderOptions } from '@kapstan/apiserver';
 import type { KeyPair } from '@kapstan/controller/certificates';
 import { type FrontProxy, frontProxyName } from '../certificates/certificates.ts';
 import type { GivenCertificates } from '../certificates/followed-certificates.ts';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../lifetime/start-error.ts';
 
 export interface FrontProxyOptions extends Omit<RequestHeaderOptions, 'clientCa'> {
   /**

@@ -8,7 +8,7 @@ import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 import { ServerIdentity, type ServerIdentityOptions } from './server-identity.ts';
 
 const namespace = 'kube-system';

@@ -3,7 +3,7 @@
 // Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
 import { keepFirstNamespaces } from '../first-objects/first-objects.ts';
-import { repeatEvery } from '../repeat-every.ts';
+import { repeatEvery } from '../lifetime/repeat-every.ts';
 import { keepClientAuthorities, type TrustedClients } from './client-authorities.ts';
 import { IdentityLease, removeExpiredIdentities } from './identity-lease.ts';
 import { keepTokenTracking } from './token-tracking.ts';

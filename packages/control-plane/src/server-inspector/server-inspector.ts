@@ -5,7 +5,7 @@ import type { Clock } from '@kapstan/api';
 import { badRequest, notFound, tooManyRequests } from '@kapstan/api/errors';
 import { type Page, type PageRequest, RequestLog } from '@kapstan/apiserver';
 import type { InspectorListener, InspectorRoutes } from '@kapstan/inspector';
-import { startingWith } from '../start-error.ts';
+import { startingWith } from '../lifetime/start-error.ts';
 import type { InspectedServer, ServerInspectionOptions } from './server-inspection.ts';
 
 export type ServerInspectorParts = Pick<ServerInspectionOptions, 'caches' | 'engines' | 'loops' | 'clock'>;

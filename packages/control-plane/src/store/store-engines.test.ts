@@ -10,8 +10,8 @@ import { isStorageError, type KeyRange, MemoryEngine, StorageError } from '@kaps
 import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { Closers } from '../closers.ts';
 import { startControlPlane } from '../control-plane.ts';
+import { Closers } from '../lifetime/closers.ts';
 import { openResources, type Resources } from '../resources.ts';
 import { openStoreEngines, type StoreEngines } from './store-engines.ts';
 import { storePages } from './store-pages.ts';

@@ -8,8 +8,8 @@ import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { makeDirectory } from '../certificates/make-directory.ts';
-import type { Closers } from '../closers.ts';
-import { StartError, startingWith } from '../start-error.ts';
+import type { Closers } from '../lifetime/closers.ts';
+import { StartError, startingWith } from '../lifetime/start-error.ts';
 
 export interface StoreEngines {
   readonly main: Engine;

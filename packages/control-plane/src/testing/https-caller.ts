@@ -1,6 +1,6 @@
 // httpsCaller sends requests of several users to a control plane, for tests that compare whole answers.
 import { request } from 'node:https';
-import type { ControlPlane } from '../control-plane-options.ts';
+import type { ControlPlane } from '../options/control-plane-options.ts';
 
 export interface Answer {
   readonly code: number;

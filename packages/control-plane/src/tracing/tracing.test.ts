@@ -14,7 +14,7 @@ import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1
 import { findEtcd, startEtcd } from '@kapstan/storage-etcd/testing';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../options/control-plane-options.ts';
 import { type CollectedSpan, TraceCollector } from '../testing/trace-collector.ts';
 import { OtlpExporter } from './otlp-exporter.ts';
 import { SpanBatches } from './span-batches.ts';

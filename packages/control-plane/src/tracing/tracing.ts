@@ -3,9 +3,9 @@
 import { hostname } from 'node:os';
 import type { Clock, Logger } from '@kapstan/api';
 import { parseTracingConfiguration, RequestTracer } from '@kapstan/apiserver';
-import type { ControlPlaneOptions } from '../control-plane-options.ts';
+import { startingWith } from '../lifetime/start-error.ts';
+import type { ControlPlaneOptions } from '../options/control-plane-options.ts';
 import { serverName } from '../server-identity/identity-lease.ts';
-import { startingWith } from '../start-error.ts';
 import { SpanBatches } from './span-batches.ts';
 
 export interface OpenTracing {

@@ -12,8 +12,8 @@ import {
   requireNotNegative,
   TokenBucket,
 } from '@kapstan/api/internal';
-import { givenOptions, requirePartOptions } from '../part-options.ts';
-import { LruMap } from './lru-map.ts';
+import { LruMap } from '../guards/lru-map.ts';
+import { givenOptions, requirePartOptions } from '../guards/part-options.ts';
 
 /** A message as the recorder received it, before it becomes an Event. */
 export interface EventDraft {

@@ -28,8 +28,8 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 import { Event } from '@kapstan/kinds/core/v1';
-import { guardedLogger } from '../guarded-logger.ts';
-import { requirePartOptions } from '../part-options.ts';
+import { guardedLogger } from '../guards/guarded-logger.ts';
+import { requirePartOptions } from '../guards/part-options.ts';
 import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedObject } from './event-correlator.ts';
 
 /** Options of an {@link EventRecorder}. */

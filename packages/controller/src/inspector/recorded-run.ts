@@ -1,7 +1,7 @@
 // Records the runs of one controller in its history: around the reconcile function, and under its client. Used by controller-runner.ts
 // where the inspector is on.
 import type { ResourceClient } from '@kapstan/api';
-import type { SyncHandler } from '../reconcile-loop.ts';
+import type { SyncHandler } from '../reconcile/reconcile-loop.ts';
 import type { WorkQueueObserver } from '../workqueue/index.ts';
 import { RecordingClient } from './recording-client.ts';
 import type { RunHistory } from './run-history.ts';

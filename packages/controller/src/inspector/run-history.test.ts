@@ -4,7 +4,7 @@ import { safeErrorText } from '@kapstan/api/internal';
 import { configMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Secret } from '@kapstan/kinds/core/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { isTerminalError, TerminalError } from '../reconcile-loop.ts';
+import { isTerminalError, TerminalError } from '../reconcile/reconcile-loop.ts';
 import { RateLimitingQueue } from '../workqueue/index.ts';
 import { causeType, changedObject } from './changed-object.ts';
 import { recordedClient, recordedHandler } from './recorded-run.ts';

@@ -2,7 +2,7 @@
 // on. Filled by controller-sources.ts, the queue and controller-runner.ts; shown by manager-inspection.ts.
 import type { ErrorText } from '@kapstan/api/internal';
 import type { RunItem, RunWrite } from '@kapstan/inspector';
-import { isTerminalError, type ReconcileOutcome } from '../reconcile-loop.ts';
+import { isTerminalError, type ReconcileOutcome } from '../reconcile/reconcile-loop.ts';
 import type { Causes, NextWake, WakeCauses } from './wake-causes.ts';
 
 const maxKeys = 10_000;

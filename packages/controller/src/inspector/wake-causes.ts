@@ -3,7 +3,7 @@
 import type { Clock } from '@kapstan/api';
 import type { TraceLink } from '@kapstan/api/internal';
 import type { ChangedObject, WakeCause } from '@kapstan/inspector';
-import { isTerminalError } from '../reconcile-loop.ts';
+import { isTerminalError } from '../reconcile/reconcile-loop.ts';
 import type { WorkQueueObserver } from '../workqueue/index.ts';
 
 const maxKeys = 10_000;

@@ -16,8 +16,8 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import { guardedLogger } from '../guarded-logger.ts';
-import { givenOptions, requirePartOptions } from '../part-options.ts';
+import { guardedLogger } from '../guards/guarded-logger.ts';
+import { givenOptions, requirePartOptions } from '../guards/part-options.ts';
 
 /** Times of an election, in milliseconds. Defaults are client-go's: 15, 10 and 2 s. */
 export interface LeaderElectionTimes {

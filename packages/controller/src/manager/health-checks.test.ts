@@ -2,7 +2,7 @@ import { type LogFields, silentLogger } from '@kapstan/api';
 import { settle, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { controller } from '../controller-builder.ts';
+import { controller } from '../builder/controller-builder.ts';
 import { type HealthChecks, probesOf } from './health-checks.ts';
 import { Manager } from './manager.ts';
 import { type ProbeServer, startProbeServer } from './probe-server.ts';

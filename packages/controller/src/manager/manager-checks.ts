@@ -18,7 +18,7 @@ import {
   requireString,
   tracingTable,
 } from '@kapstan/api/internal';
-import type { Controller } from '../controller-builder.ts';
+import type { Controller } from '../builder/controller-builder.ts';
 import {
   type LeaderElectionOptions,
   type LeaderElectorOptions,

@@ -1,8 +1,8 @@
 // Makes the LeaderElector of a manager and counts its changes. Used by manager.ts.
 import type { EventRecorder } from '../events/event-recorder.ts';
+import { stackOnceLogger } from '../guards/stack-once-logger.ts';
 import { LeaderElector } from '../leader-election/leader-elector.ts';
 import type { ControllerMetrics } from '../metrics/controller-metrics.ts';
-import { stackOnceLogger } from '../stack-once-logger.ts';
 import type { ResolvedOptions } from './manager-times.ts';
 
 interface ElectorPorts {

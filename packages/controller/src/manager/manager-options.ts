@@ -2,7 +2,7 @@
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { Registry } from 'prom-client';
-import type { InformerCacheOptions } from '../informer-cache.ts';
+import type { InformerCacheOptions } from '../cache/informer-cache.ts';
 import type { LeaderElectionOptions } from '../leader-election/leader-election-options.ts';
 import type { ManagerTracing } from '../tracing/run-tracer.ts';
 import type { WebhookOptions } from '../webhooks/webhook-options.ts';

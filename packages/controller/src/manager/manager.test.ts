@@ -23,7 +23,7 @@ import { Client } from '@kapstan/client';
 import type { KeyList, Overview } from '@kapstan/inspector';
 import { Event, Secret } from '@kapstan/kinds/core/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Controller, controller } from '../controller-builder.ts';
+import { type Controller, controller } from '../builder/controller-builder.ts';
 import { Manager } from './manager.ts';
 import type { ManagerOptions } from './manager-options.ts';
 

@@ -4,28 +4,28 @@ import { setMaxListeners } from 'node:events';
 import { type Logger, type ResourceClient, systemClock } from '@kapstan/api';
 import { boundCallbacks, requireGivenSignal } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
-import { type CacheProblem, problemText } from '../cache-problem.ts';
-import { cachesFill } from '../caches-fill.ts';
-import type { Controller } from '../controller-builder.ts';
-import { ControllerRunner } from '../controller-runner.ts';
-import { definedResources } from '../defined-resources.ts';
+import type { Controller } from '../builder/controller-builder.ts';
+import { type CacheProblem, problemText } from '../cache/cache-problem.ts';
+import { cachesFill } from '../cache/caches-fill.ts';
+import { InformerCache } from '../cache/informer-cache.ts';
+import { ObservedClient } from '../cache/observed-client.ts';
+import { OwnWrites } from '../cache/own-writes.ts';
 import { EventRecorder } from '../events/event-recorder.ts';
-import { guardedLogger } from '../guarded-logger.ts';
-import { InformerCache } from '../informer-cache.ts';
-import type { ManagerInspection } from '../inspector/manager-inspection.ts';
-import { installDefinitions } from '../install-definitions.ts';
+import { guardedLogger } from '../guards/guarded-logger.ts';
+import { stackOnceLogger } from '../guards/stack-once-logger.ts';
+import { warningLogger } from '../guards/warning-logger.ts';
 import { type LeaderElector, LeadershipLostError } from '../leader-election/leader-elector.ts';
 import { ControllerMetrics } from '../metrics/controller-metrics.ts';
-import { ObservedClient } from '../observed-client.ts';
-import { OwnWrites } from '../own-writes.ts';
-import { stackOnceLogger } from '../stack-once-logger.ts';
+import { ControllerRunner } from '../runner/controller-runner.ts';
 import { type SharedTracing, sharedTracing } from '../tracing/run-tracer.ts';
-import { warningLogger } from '../warning-logger.ts';
-import { ManagerHooks } from '../webhooks/manager-hooks.ts';
 import { configurationsName } from '../webhooks/webhook-names.ts';
+import { definedResources } from './defined-resources.ts';
 import { probesOf } from './health-checks.ts';
+import { installDefinitions } from './install-definitions.ts';
 import { isController, requireControllers, requireManagerOptions } from './manager-checks.ts';
 import { electorOf } from './manager-elector.ts';
+import { ManagerHooks } from './manager-hooks.ts';
+import type { ManagerInspection } from './manager-inspection.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { ManagerRecorders } from './manager-recorders.ts';
 import { errorTextOf, ManagerServers } from './manager-servers.ts';
@@ -363,7 +363,7 @@ export class Manager {
   }
 
   async #inspection(): Promise<ManagerInspection> {
-    const module = await import('../inspector/manager-inspection.ts');
+    const module = await import('./manager-inspection.ts');
     const { clock, leaderElection = false, inspect = false } = this.#options;
     return new module.ManagerInspection({
       controllers: () => this.#runners.flatMap(({ inspected }) => inspected ?? []),

@@ -11,7 +11,7 @@ import {
 } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { controller } from '../controller-builder.ts';
+import { controller } from '../builder/controller-builder.ts';
 import { LeadershipLostError } from '../leader-election/leader-elector.ts';
 import { run } from '../run.ts';
 import { Manager } from './manager.ts';

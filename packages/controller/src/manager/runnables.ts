@@ -17,8 +17,8 @@ import {
   requireBoolean,
   requireGivenFunction,
 } from '@kapstan/api/internal';
-import type { CacheReader } from '../informer-cache.ts';
-import { requirePartOptions } from '../part-options.ts';
+import type { CacheReader } from '../cache/informer-cache.ts';
+import { requirePartOptions } from '../guards/part-options.ts';
 
 /** Your own work that runs as long as a manager. */
 export interface Runnable {

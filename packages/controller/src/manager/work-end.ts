@@ -1,6 +1,6 @@
 // Waits for the end of a manager's work, which has the grace period after the stop. manager.ts starts the work.
 import { type Clock, delay, type Logger } from '@kapstan/api';
-import { aborted } from '../aborted.ts';
+import { aborted } from './aborted.ts';
 
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
 export const lastWordsMs = 2000;

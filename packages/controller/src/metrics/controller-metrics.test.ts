@@ -2,7 +2,7 @@ import diagnostics_channel from 'node:diagnostics_channel';
 import { VirtualClock } from '@kapstan/api/testing';
 import { type OpenMetricsContentType, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { TerminalError } from '../reconcile-loop.ts';
+import { TerminalError } from '../reconcile/reconcile-loop.ts';
 import { RateLimitingQueue } from '../workqueue/index.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 

@@ -11,8 +11,8 @@ import {
   requireClock,
 } from '@kapstan/api/internal';
 import { InformerMetrics } from '@kapstan/informers';
-import { requirePartOptions } from '../part-options.ts';
-import { isTerminalError, type ReconcileOutcome } from '../reconcile-loop.ts';
+import { requirePartOptions } from '../guards/part-options.ts';
+import { isTerminalError, type ReconcileOutcome } from '../reconcile/reconcile-loop.ts';
 import type { WorkQueueObserver } from '../workqueue/index.ts';
 import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
 import { registerFamilies } from './registered-families.ts';

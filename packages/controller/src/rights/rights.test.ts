@@ -2,8 +2,8 @@ import { defineResource } from '@kapstan/api';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { ConfigMap, Namespace, Secret } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
-import { controller } from '../controller-builder.ts';
-import type { NeedsOptions } from './needed-rights.ts';
+import { controller } from '../builder/controller-builder.ts';
+import type { NeedsOptions } from '../builder/needed-rights.ts';
 import { type RightsOptions, rightsOf } from './rights.ts';
 import { roleRules, rolesOf } from './roles.ts';
 

@@ -5,7 +5,7 @@ import { isDefinedResource } from '@kapstan/api/internal';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { Event } from '@kapstan/kinds/core/v1';
-import type { Controller } from '../controller-builder.ts';
+import type { Controller } from '../builder/controller-builder.ts';
 import type { ManagerOptions } from '../manager/manager-options.ts';
 import type { Right } from './right.ts';
 import { rightsOfWebhooks } from './webhook-rights.ts';

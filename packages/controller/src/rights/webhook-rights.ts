@@ -7,7 +7,7 @@ import {
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { Secret } from '@kapstan/kinds/core/v1';
-import type { Controller } from '../controller-builder.ts';
+import type { Controller } from '../builder/controller-builder.ts';
 import type { ManagerOptions } from '../manager/manager-options.ts';
 import type { SecretName } from '../webhooks/certificate-store.ts';
 import { certificatesSecret, configurationsName } from '../webhooks/webhook-names.ts';

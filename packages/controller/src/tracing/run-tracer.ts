@@ -16,10 +16,15 @@ import {
   traceParentOf,
 } from '@kapstan/api/internal';
 import type { ChangedObject, WakeCause } from '@kapstan/inspector';
-import type { Controller } from '../controller-builder.ts';
+import type { Controller } from '../builder/controller-builder.ts';
 import { kindText } from '../inspector/kind-text.ts';
 import { nextWakeAfter, nextWakeOf, type Wake, type WakeCauses } from '../inspector/wake-causes.ts';
-import { isTerminalError, type ReconcileRequest, type ReconcileResult, type SyncHandler } from '../reconcile-loop.ts';
+import {
+  isTerminalError,
+  type ReconcileRequest,
+  type ReconcileResult,
+  type SyncHandler,
+} from '../reconcile/reconcile-loop.ts';
 import { linkTo } from './trace-annotation.ts';
 import { type Target, TracedClient } from './traced-client.ts';
 import { WrittenSpans } from './written-spans.ts';

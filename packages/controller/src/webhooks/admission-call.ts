@@ -21,7 +21,7 @@ import type {
   Validator,
   Validators,
   Verdict,
-} from './hook-types.ts';
+} from '../builder/hook-types.ts';
 import { objectPatch } from './object-patch.ts';
 
 /** Tools that the context of a call holds. */

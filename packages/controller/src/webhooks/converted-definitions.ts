@@ -2,7 +2,7 @@
 // which installs them, and by tools that write them to files, so that both have the same.
 import type { DefinedResource } from '@kapstan/api';
 import { isDefinedResource } from '@kapstan/api/internal';
-import type { Controller } from '../controller-builder.ts';
+import type { Controller } from '../builder/controller-builder.ts';
 import { definitionWithVersions } from './webhook-objects.ts';
 
 /** Returns the resources; those with conversions have the hub's definition with all versions, and the conversion. */

@@ -9,7 +9,7 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { type ConversionHook, isJsonObject, parseApiVersion, setOwn, type VersionChange } from '@kapstan/api/internal';
-import type { DeclaredHooks, VersionConversion } from './hook-types.ts';
+import type { DeclaredHooks, VersionConversion } from '../builder/hook-types.ts';
 
 type Conversions = DeclaredHooks['conversions'];
 

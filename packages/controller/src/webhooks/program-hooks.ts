@@ -1,7 +1,7 @@
 // Collects the hooks of several controllers in the form that servers call. Used by manager-hooks.ts and by the test
 // cluster.
 import type { ProgramHooks } from '@kapstan/api/internal';
-import type { Controller } from '../controller-builder.ts';
+import type { Controller } from '../builder/controller-builder.ts';
 import { admissionHook, type HookPorts } from './admission-call.ts';
 import { hubConversion } from './hub-conversion.ts';
 

@@ -1,13 +1,12 @@
 // Names of the objects that a program with webhooks writes. The code that writes them and the code that computes rights and manifests share
 // these names.
-import type { ManagerOptions } from '../manager/manager-options.ts';
 import type { SecretName } from './certificate-store.ts';
 import { isFromFiles, type WebhookOptions } from './webhook-options.ts';
 
 /** Returns the default of `webhooks.name`, after the Lease of the leader election or the first controller. */
 export function configurationsName(
   controllers: readonly { readonly name: string }[],
-  leaderElection: ManagerOptions['leaderElection'],
+  leaderElection: false | { readonly name: string } | undefined,
 ): string {
   return `${(leaderElection || controllers[0])?.name ?? 'kapstan'}-webhooks`;
 }

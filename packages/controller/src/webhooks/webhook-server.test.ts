@@ -6,8 +6,8 @@ import { defineResource, type Logger, type ResourceClient, silentLogger, systemC
 import { VirtualClock } from '@kapstan/api/testing';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { controller } from '../builder/controller-builder.ts';
 import { createIssuer } from '../certificates/index.ts';
-import { controller } from '../controller-builder.ts';
 import { programHooks } from './program-hooks.ts';
 import { WebhookMetrics } from './webhook-metrics.ts';
 import { WebhookServer } from './webhook-server.ts';

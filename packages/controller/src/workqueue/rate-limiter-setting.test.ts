@@ -1,7 +1,7 @@
 import { type ResourceClient, silentLogger } from '@kapstan/api';
 import { configMap, FakeListerWatcher, type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { controller } from '../controller-builder.ts';
+import { controller } from '../builder/controller-builder.ts';
 import { Manager } from '../manager/manager.ts';
 import { BucketRateLimiter, type RateLimiterSetting } from './index.ts';
 

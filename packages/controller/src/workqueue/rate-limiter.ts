@@ -10,7 +10,7 @@ import {
   TokenBucket,
   type TokenBucketOptions,
 } from '@kapstan/api/internal';
-import { requirePartOptions } from '../part-options.ts';
+import { requirePartOptions } from '../guards/part-options.ts';
 
 /** Returns the delay of each new try of a key. */
 export interface RateLimiter<K> {

@@ -16,8 +16,8 @@ import {
 } from '@kapstan/api/internal';
 import type { Observable } from 'rxjs';
 import { Subject } from 'rxjs/internal/Subject';
-import { emitThrown } from '../guarded-logger.ts';
-import { requirePartOptions } from '../part-options.ts';
+import { emitThrown } from '../guards/guarded-logger.ts';
+import { requirePartOptions } from '../guards/part-options.ts';
 import {
   ArrivalOrder,
   type PriorityOptions,

@@ -22,7 +22,7 @@ import {
   listWatchFailureOf,
   stepListWatch,
 } from '@kapstan/api/internal';
-import { emitProcessWarning, errorText } from '../process-warning.ts';
+import { emitProcessWarning, errorText } from '../guards/process-warning.ts';
 import { type ExpectedKind, expectedOf, requireUsable, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 import { InitialSilence } from './reflector-silence.ts';

@@ -5,7 +5,7 @@ import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Observable, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from '../deleted-final-state-unknown.ts';
+import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from '../fifo/deleted-final-state-unknown.ts';
 import { SharedInformer } from '../shared-informer.ts';
 import { SharedInformerFactory } from '../shared-informer-factory.ts';
 import type { SharedInformerOptions } from '../shared-informer-options.ts';

@@ -2,8 +2,8 @@
 import type { Clock } from '@kapstan/api';
 import type { ListWatchPhase } from '@kapstan/api/internal';
 import { Observable } from 'rxjs/internal/Observable';
-import { emitProcessWarning, errorText, type Warn } from '../process-warning.ts';
-import { SerialEmitter } from '../serial-emitter.ts';
+import { emitProcessWarning, errorText, type Warn } from '../guards/process-warning.ts';
+import { SerialEmitter } from './serial-emitter.ts';
 
 /** The state of the source. */
 export interface ReflectorStatus {

@@ -3,7 +3,7 @@ import { expired, forbidden, internalError, tooManyRequests } from '@kapstan/api
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { lastValueFrom, NEVER, Observable, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Indexer } from '../indexer.ts';
+import { Indexer } from '../store/indexer.ts';
 import { Reflector } from './reflector.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import type { ReflectorStatus } from './reflector-status.ts';

@@ -3,8 +3,8 @@
 import type { KubernetesObject, ListerWatcher } from '@kapstan/api';
 import { boundCallbacks, requireFunctions } from '@kapstan/api/internal';
 import type { Observable } from 'rxjs';
-import { reflectorCallbacks, requireListerWatcher } from '../informer-checks.ts';
-import { requireOptionsOf } from '../informer-option-tables.ts';
+import { reflectorCallbacks, requireListerWatcher } from '../guards/informer-checks.ts';
+import { requireOptionsOf } from '../guards/informer-option-tables.ts';
 import { ReflectorDriver } from './reflector-driver.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 import type { ReflectorStatus } from './reflector-status.ts';
@@ -19,7 +19,7 @@ export class Reflector<T extends KubernetesObject> {
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, given: ReflectorOptions = {}) {
     requireListerWatcher(listerWatcher);
-    requireOptionsOf('a reflector', given);
+    requireOptionsOf<ReflectorOptions>('a reflector', given);
     requireFunctions(store, 'a store', ['add', 'update', 'delete', 'replace']);
     this.#driver = new ReflectorDriver(listerWatcher, store, boundCallbacks(given, reflectorCallbacks));
     this.status$ = this.#driver.status.status$;

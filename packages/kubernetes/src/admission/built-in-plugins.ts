@@ -36,7 +36,7 @@ import { Priority } from './priority.ts';
 import { parseLimitedResources } from './resource-quota/limited-resources.ts';
 import { type QuotaAdmission, resourceQuota } from './resource-quota/quota-admission.ts';
 import { runtimeClass } from './runtime-class.ts';
-import { ServiceAccount } from './service-account/service-account.ts';
+import { ServiceAccount } from './service-account.ts';
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts';
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts';
 import { requireNoWebhookSettings } from './webhook-configuration-file.ts';

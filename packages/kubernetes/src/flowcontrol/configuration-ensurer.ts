@@ -13,7 +13,7 @@ import {
 } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import { FlowSchema, PriorityLevelConfiguration } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
-import type { ObjectCreator, OwnObjectWriters } from '../prepared-objects.ts';
+import type { ObjectCreator, OwnObjectWriters } from '../builtin/prepared-objects.ts';
 import {
   type BootstrapObject,
   mandatoryLevels,

@@ -12,7 +12,7 @@ import {
 } from '@kapstan/api';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
-import type { ObjectCreator, OwnObjectWriters } from '../prepared-objects.ts';
+import type { ObjectCreator, OwnObjectWriters } from '../builtin/prepared-objects.ts';
 import { reconciledBinding, reconciledRole } from './role-reconciliation.ts';
 
 /** Attempts per object, because others may write at the same time. */

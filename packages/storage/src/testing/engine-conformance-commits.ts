@@ -1,6 +1,6 @@
 // The rules of the Engine port for commits, as tests. Part of engine-conformance.ts.
 import { expect, it } from 'vitest';
-import { isStorageError } from '../storage-error.ts';
+import { isStorageError } from '../errors/storage-error.ts';
 import { bytes, type EngineBench, revisionOf, textOf } from './engine-fixture.ts';
 
 export function commitConformance(bench: EngineBench): void {

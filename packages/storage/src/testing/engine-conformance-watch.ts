@@ -1,6 +1,6 @@
 // The rules of the Engine port for watches, as tests. Part of engine-conformance.ts.
 import { expect, it } from 'vitest';
-import { isStorageError } from '../storage-error.ts';
+import { isStorageError } from '../errors/storage-error.ts';
 import { type EngineBench, everything, numbered, revisionOf, textOf } from './engine-fixture.ts';
 import type { WatchRecorder } from './engine-recorder.ts';
 

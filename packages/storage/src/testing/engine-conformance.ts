@@ -1,7 +1,7 @@
 // The rules of the Engine port as tests. Every engine must pass them; a test file next to each engine runs them.
 import { nextTurn } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import { isStorageError } from '../storage-error.ts';
+import { isStorageError } from '../errors/storage-error.ts';
 import { commitConformance } from './engine-conformance-commits.ts';
 import { watchConformance } from './engine-conformance-watch.ts';
 import { bytes, EngineBench, everything, numbered, type OpenEngine, revisionOf, textOf } from './engine-fixture.ts';

@@ -4,7 +4,7 @@ import { systemClock } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EngineEvent, KeyRange, KeyValue } from '../engine.ts';
-import { isStorageError } from '../storage-error.ts';
+import { isStorageError } from '../errors/storage-error.ts';
 import { type CrashStep, CrashTally, crashStepOf, crashWhileWriting } from './engine-crash.ts';
 import { bytes, type EngineFixture, everything, type OpenEngine, revisionOf, textOf } from './engine-fixture.ts';
 import { EngineModel, type ModelChange, type ModelKey } from './engine-model.ts';

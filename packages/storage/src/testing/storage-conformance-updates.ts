@@ -2,7 +2,7 @@
 import { isConflict } from '@kapstan/api';
 import { conflict } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
-import { isStorageError } from '../storage-error.ts';
+import { isStorageError } from '../errors/storage-error.ts';
 import { keyOf, podOf, type StorageBench } from './storage-fixture.ts';
 
 export function updateConformance(bench: StorageBench): void {

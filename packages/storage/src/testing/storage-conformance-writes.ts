@@ -2,7 +2,7 @@
 import { isTooLargeResourceVersion, type StatusError } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
-import { isStorageError, type StorageErrorCode } from '../storage-error.ts';
+import { isStorageError, type StorageErrorCode } from '../errors/storage-error.ts';
 import { jsonEncoding } from '../stored.ts';
 import { keyOf, podOf, predicate, root, type StorageBench } from './storage-fixture.ts';
 import { StorageRecorder } from './storage-recorder.ts';

@@ -4,8 +4,8 @@ import diagnostics from 'node:diagnostics_channel';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type StoreSpan, storeChannelName } from '../store-trace.ts';
 import { FakeKeyService } from '../testing/fake-key-service.ts';
+import { type StoreSpan, storeChannelName } from '../tracing/store-trace.ts';
 import { DataKey } from './data-key.ts';
 import { EnvelopeTransformer } from './envelope-transformer.ts';
 

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Logger } from '@kapstan/api';
 import { messageOf } from '@kapstan/api/internal';
-import { type StoreTrace, StoreTracer, type TracedCall } from '../store-trace.ts';
+import { type StoreTrace, StoreTracer, type TracedCall } from '../tracing/store-trace.ts';
 import { aesGcmTransformer } from './aes-transformers.ts';
 import type { DataKey } from './data-key.ts';
 import {

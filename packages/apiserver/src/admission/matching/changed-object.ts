@@ -10,7 +10,7 @@ import { decodeDocumentInSlices, interpretKind } from '../../schema/decode-objec
 import { StrictErrors, strictDecodingText } from '../../schema/field-validation.ts';
 import { carryEmpties } from '../../schema/go/decoded-empties.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import { DecodeError } from '../../schema/typed-decoder.ts';
 import { connectOptionsSchema } from './connect-options.ts';
 

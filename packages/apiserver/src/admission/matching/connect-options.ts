@@ -2,7 +2,7 @@
 // changed-object.ts.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { Connecter, QueryOptionTypes } from '../../registry/definition/resource-definition.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 
 const text: SchemaNode = { type: 'string' };
 const integer: SchemaNode = { type: 'integer', format: 'int64' };

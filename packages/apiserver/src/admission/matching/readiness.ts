@@ -1,7 +1,7 @@
 // Holds requests back until the webhooks or policies that may concern them are known. Source: admission.Handler.
 import { type Clock, delay } from '@kapstan/api';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
-import { refuse } from '../admission-plugin.ts';
+import { refuse } from '../plugin/admission-plugin.ts';
 
 /** Maximum wait of a request until the configurations are known, and the interval between checks. */
 const readyMs = 10_000;

@@ -4,7 +4,6 @@ import { type KubernetesObject, StatusError, type StatusReason } from '@kapstan/
 import type { MetricFamily } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
-import { type AdmissionPlugin, refuse } from '../admission-plugin.ts';
 import { type PatchedKind, replaceMembers } from '../matching/changed-object.ts';
 import { convertBetween } from '../matching/equivalent-resources.ts';
 import { evaluateList } from '../matching/expression-list.ts';
@@ -13,6 +12,7 @@ import { matchConditions } from '../matching/match-conditions.ts';
 import { requireReady } from '../matching/readiness.ts';
 import { PluginReinvocation } from '../matching/reinvocation.ts';
 import { type Place, sameKind } from '../matching/request-matching.ts';
+import { type AdmissionPlugin, refuse } from '../plugin/admission-plugin.ts';
 import type { MutatingPolicy, Mutation } from './mutating-policy.ts';
 import { policyBudget } from './policy-evaluation.ts';
 import { PolicyFault } from './policy-fault.ts';

@@ -15,7 +15,7 @@ import { isNamedField, itemSchema, memberSchema, ownershipOf, rootSchema } from 
 import { mergeTyped } from '../../fieldmanager/typed-merge.ts';
 import { typedFault } from '../../fieldmanager/typed-validation.ts';
 import { applyOperations, JsonPatchFault, type JsonPatchOperation } from '../../patch/json-patch.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import { changedObject, type PatchedKind, schemaOfPatched } from '../matching/changed-object.ts';
 import { PatchObject, PatchOperation } from './patch-types.ts';
 import { PatchValueFault, patchJson, typeNameFault } from './patch-values.ts';

@@ -1,7 +1,7 @@
 // SchemaTypes: the types of the places in an object, as its schema declares them. Used by type-checking.ts. Source: apiserver
 // pkg/cel/common/schemas.go, pkg/cel/types.go.
 import { type CelType, listType, mapType, structType, type TypeProvider, typeOf, unescapeName } from '@kapstan/cel';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 
 const scalars: Readonly<Record<string, CelType>> = {
   string: typeOf('string'),

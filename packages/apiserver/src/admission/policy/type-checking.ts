@@ -11,7 +11,7 @@ import {
   structType,
   typeOf,
 } from '@kapstan/cel';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import type { RequestExpressions } from '../matching/request-expressions.ts';
 import { variablesType, variableType } from './policy-expressions.ts';
 import type { ParamKind } from './policy-source.ts';

@@ -4,9 +4,9 @@ import { StatusError, type StatusReason } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/api/internal';
 import { stringifyEscaped } from '../../codec/go-json.ts';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
-import { type AdmissionPlugin, refuse } from '../admission-plugin.ts';
 import { matchConditions } from '../matching/match-conditions.ts';
 import { requireReady } from '../matching/readiness.ts';
+import { type AdmissionPlugin, refuse } from '../plugin/admission-plugin.ts';
 import {
   errorVerdict,
   evaluatePolicy,

@@ -12,7 +12,7 @@ import { kindRegistry, typeMeta } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { jsonKind } from '../../schema/go/go-types.ts';
 import { decodeText, readJsonText } from '../../schema/json-reader.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
 import { type ReviewVersion, reviewGroup } from './admission-review.ts';
 import { WebhookCallError } from './webhook-failure.ts';

@@ -3,8 +3,8 @@
 import { isStatusError } from '@kapstan/api';
 import { timeout } from '@kapstan/api/errors';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
-import type { AdmissionPlugin } from '../admission-plugin.ts';
 import { requireReady } from '../matching/readiness.ts';
+import type { AdmissionPlugin } from '../plugin/admission-plugin.ts';
 import type { AdmissionWebhook } from './admission-webhook.ts';
 import { noteFailedOpen } from './audit-annotations.ts';
 import type { MatchedWebhook } from './webhook-matching.ts';

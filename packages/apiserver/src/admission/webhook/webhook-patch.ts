@@ -6,7 +6,7 @@ import { copyInSlices, JsonSyntaxError, type SlicedWork } from '@kapstan/api/int
 import { applyOperations, JsonPatchFault, type JsonPatchOperation } from '../../patch/json-patch.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { readJsonText } from '../../schema/json-reader.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 

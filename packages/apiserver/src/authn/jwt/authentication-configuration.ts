@@ -9,7 +9,7 @@ import {
   textSchema,
   textsSchema,
 } from '../../schema/configuration-file.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 
 /** The file of `--authentication-config`, read. */
 export interface AuthenticationConfiguration {

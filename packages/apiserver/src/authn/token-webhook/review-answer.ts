@@ -5,7 +5,7 @@ import { listSchema, structSchema, textSchema, textsSchema } from '../../schema/
 import { kindRegistry, typeMeta } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { decodeText, readJsonText } from '../../schema/json-reader.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
 
 /** The kind of a review is passed in, because this library does not know its name. */

@@ -6,8 +6,8 @@ import { type ChangeType, encodeJsonInSlices, fitsOneSlice, formatApiVersion } f
 import { type Encoding, jsonEncoding, jsonMember, largeObjectBytes, runInTurns, type Stored } from '@kapstan/storage';
 import { encodeMessage } from '../../codec/protobuf-encoder.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
-import type { Message } from '../../schema/message.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
+import type { Message } from '../../schema/node/message.ts';
 
 export type StoredObject = Stored<UnstructuredObject>;
 type ObjectEncoding = Encoding<UnstructuredObject>;

@@ -8,7 +8,7 @@ import { fitsOneSlice, formatApiVersion, type GroupVersionKind, type SlicedWork 
 import { runInTurns, type Stored } from '@kapstan/storage';
 import { type DocumentForm, decodeObjectInSlices, kindRegistry } from '../../schema/decode-object.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import type { YamlReading } from '../../schema/yaml-body.ts';
 import type { ServedResource } from '../definition/catalog.ts';
 import type { RequestContext } from '../definition/request-context.ts';

@@ -1,7 +1,7 @@
 // KindCatalogue reads facts about a set of kinds with Go types from data: their discovery, storage keys, selection,
 // columns and behaviour in writes. A package with kinds makes one and reads the facts of each resource from it.
 import { formatApiVersion, type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
-import type { ApiTypes } from '../../schema/schema-node.ts';
+import type { ApiTypes } from '../../schema/node/schema-node.ts';
 import type { ServerCapabilities } from '../meta/field.ts';
 import type { KindFacts, ResourceBehaviour, ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';

@@ -1,7 +1,7 @@
 // KindFacts: the facts of a kind with Go types, as data. The package that has the kind passes them to
 // typed-resource.ts.
 import type { GroupVersionKind } from '@kapstan/api/internal';
-import type { ApiTypes } from '../../schema/schema-node.ts';
+import type { ApiTypes } from '../../schema/node/schema-node.ts';
 import type { ServerCapabilities } from '../meta/field.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 

@@ -4,7 +4,7 @@
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { GroupKind, GroupVersion, GroupVersionKind, SlicedWork } from '@kapstan/api/internal';
 import type { GetAttributes } from '@kapstan/storage';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import type { TableConvertor } from '../../table/table.ts';
 import type { DefinitionOrigin } from './definition-origin.ts';
 import type { Connection, Destination } from './destination.ts';

@@ -4,7 +4,7 @@
 import type { DeepReadonly, KubernetesObject, ListOptions, UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionKind, Preconditions, PropagationPolicy } from '@kapstan/api/internal';
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStrategy } from './strategy.ts';
 

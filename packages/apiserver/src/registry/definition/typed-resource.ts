@@ -4,7 +4,7 @@ import { notImplemented } from '@kapstan/api/errors';
 import type { GetAttributes } from '@kapstan/storage';
 import { applySchemaDefaults, schemaDefaultsInSlices } from '../../schema/defaulting.ts';
 import { emptyPlaces, emptyPlacesOf, noteEmpties, rememberEmpties } from '../../schema/go/decoded-empties.ts';
-import type { EmptyKeeping } from '../../schema/go/kept-empties.ts';
+import type { EmptyKeeping } from '../../schema/node/kept-empties.ts';
 import type { ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { TypedKind } from './typed-kind.ts';

@@ -4,7 +4,7 @@
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { copyInSlices, getOwn, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { holdsEmpties, noteEmpties, restoreEmpties } from '../../schema/go/decoded-empties.ts';
-import type { EmptyKeeping } from '../../schema/go/kept-empties.ts';
+import type { EmptyKeeping } from '../../schema/node/kept-empties.ts';
 import { collectFieldErrors, collectFieldErrorsInSlices, type Field } from '../meta/field.ts';
 import { jsonEqual, jsonEqualInSlices } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';

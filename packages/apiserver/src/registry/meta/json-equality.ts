@@ -2,7 +2,7 @@
 
 import { ExactNumber } from '@kapstan/api';
 import { fitsOneSlice, getOwn, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
-import { isKeptEmpty } from '../../schema/go/kept-empties.ts';
+import { isKeptEmpty } from '../../schema/node/kept-empties.ts';
 
 /**
  * Compares own enumerable keys; a member that is undefined counts as absent, and so does an empty list or map that the

@@ -3,7 +3,7 @@
 
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionKind, ManagedFieldsEntry } from '@kapstan/api/internal';
-import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 

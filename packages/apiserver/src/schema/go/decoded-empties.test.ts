@@ -1,8 +1,8 @@
 import { deepCopy } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { jsonEqual } from '../../registry/meta/json-equality.ts';
+import { isKeptEmpty } from '../node/kept-empties.ts';
 import { carryEmpties, emptyPlacesOf, rememberEmpties, restoreEmpties } from './decoded-empties.ts';
-import { isKeptEmpty } from './kept-empties.ts';
 
 type Fields = Record<string, unknown>;
 

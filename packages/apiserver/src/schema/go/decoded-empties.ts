@@ -1,7 +1,7 @@
 // The empty lists and maps that a client sent in optional fields. The server's JSON form of an object lacks them, as Go's
 // does; validation sees them. Objects are remembered by identity, so a copy must be registered with carryEmpties.
 import { isJsonObject, namesInSlices, runWhole, type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
-import { keptEmpty } from './kept-empties.ts';
+import { keptEmpty } from '../node/kept-empties.ts';
 
 interface EmptyPlace {
   readonly path: readonly (string | number)[];

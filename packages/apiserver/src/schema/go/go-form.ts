@@ -10,9 +10,9 @@ import {
   type SlicedWork,
   setOwn,
 } from '@kapstan/api/internal';
-import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from '../scalar-form.ts';
-import type { ProtobufField, SchemaSource } from '../schema-source.ts';
-import { type EmptyKeeping, keptEmpty } from './kept-empties.ts';
+import { type EmptyKeeping, keptEmpty } from '../node/kept-empties.ts';
+import type { ProtobufField, SchemaSource } from '../node/schema-source.ts';
+import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
 
 /** One field of a Go struct, as it appears in JSON. */
 interface FormField {

@@ -3,7 +3,7 @@
 
 import { ExactNumber, parseQuantity } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
-import type { SchemaNode } from '../schema-node.ts';
+import type { SchemaNode } from '../node/schema-node.ts';
 
 /** Returns the name in "of type …": "v1.PodSpec", "[]v1.Container", "map[string]string", "int32". */
 export function goTypeName(node: SchemaNode): string {

@@ -1,7 +1,7 @@
 // Go's view of JSON values: zero values, plain numbers, and the converter's texts for a wrong type. Part of
 // typed-decoder.ts.
 import { ExactNumber } from '@kapstan/api';
-import type { SchemaNode } from '../schema-node.ts';
+import type { SchemaNode } from '../node/schema-node.ts';
 import { goKindName, goTypeName, jsonKind } from './go-types.ts';
 
 /** Returns the value that null leaves in a list or map in Go. */

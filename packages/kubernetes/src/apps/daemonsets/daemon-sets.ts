@@ -6,15 +6,15 @@ import type { DaemonSet, DaemonSetUpdateStrategy } from '@kapstan/kinds/apps/v1'
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { templateWarnings } from '../../core/pods/pod-warnings.ts';
+import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
+import { internalForm } from '../../validation/internal-form.ts';
+import { goLabelSelector, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import {
   isEmptySelector,
   validateCollisions,
   validateSelectorUnchanged,
   validateTemplate,
-} from '../../core/workload-validation.ts';
-import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
-import { internalForm } from '../../validation/internal-form.ts';
-import { goLabelSelector, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
+} from '../workload-validation.ts';
 
 /** The removed field spec.templateGeneration is kept as an annotation. */
 const templateGeneration = 'deprecated.daemonset.template.generation';

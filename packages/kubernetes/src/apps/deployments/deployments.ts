@@ -6,15 +6,15 @@ import { scaleSubresource } from '../../autoscaling/scale.ts';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
+import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
+import { internalForm } from '../../validation/internal-form.ts';
+import { selectorText } from '../../validation/selector-text.ts';
 import {
   validateCollisions,
   validateReplicaCounts,
   validateSelectorAndTemplate,
   validateSelectorUnchanged,
-} from '../../core/workload-validation.ts';
-import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
-import { internalForm } from '../../validation/internal-form.ts';
-import { selectorText } from '../../validation/selector-text.ts';
+} from '../workload-validation.ts';
 
 export const deployments: BuiltinKind<Deployment> = {
   id: 'apps/v1/deployments',

@@ -4,12 +4,12 @@ import { scaleSubresource } from '../../autoscaling/scale.ts';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
+import { selectorText } from '../../validation/selector-text.ts';
 import {
   validateReplicaCounts,
   validateSelectorAndTemplate,
   validateSelectorUnchanged,
-} from '../../core/workload-validation.ts';
-import { selectorText } from '../../validation/selector-text.ts';
+} from '../workload-validation.ts';
 
 export const replicaSets: BuiltinKind<ReplicaSet> = {
   id: 'apps/v1/replicasets',

@@ -11,14 +11,10 @@ import { claimSpecWarnings } from '../../core/persistentvolumeclaims/claim-warni
 import { setVolumeClaimDefaults } from '../../core/persistentvolumeclaims/persistent-volume-claims.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
-import {
-  validateCollisions,
-  validateReplicaCounts,
-  validateSelectorAndTemplate,
-} from '../../core/workload-validation.ts';
 import { validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { internalForm } from '../../validation/internal-form.ts';
 import { selectorText } from '../../validation/selector-text.ts';
+import { validateCollisions, validateReplicaCounts, validateSelectorAndTemplate } from '../workload-validation.ts';
 
 const keepsAll =
   'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended';

@@ -1,12 +1,12 @@
 // Replication controllers. Source: pkg/registry/core/replicationcontroller, pkg/apis/core/validation.
 import type { ReplicationController } from '@kapstan/kinds/core/v1';
+import { validateReplicaCounts, validateTemplate } from '../../apps/workload-validation.ts';
 import { scaleSubresource } from '../../autoscaling/scale.ts';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { nameIsLongName } from '../../validation/long-name.ts';
 import { labelMapText } from '../../validation/selector-text.ts';
 import { setPodTemplateDefaults } from '../pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../pods/pod-warnings.ts';
-import { validateReplicaCounts, validateTemplate } from '../workload-validation.ts';
 
 export const replicationControllers: BuiltinKind<ReplicationController> = {
   id: 'v1/replicationcontrollers',

@@ -1,0 +1,1 @@
+import '../../http/server/server.ts';

@@ -1,1 +1,0 @@
-import '../http/server/server.ts';

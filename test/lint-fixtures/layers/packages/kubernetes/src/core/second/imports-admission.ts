@@ -1,0 +1,1 @@
+import '../../admission/plugin.ts';

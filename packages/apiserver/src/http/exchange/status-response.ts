@@ -49,7 +49,7 @@ export function sendError(exchange: Exchange, error: unknown): void {
 }
 
 /** Answers with any small object in the requested form; JSON when none fits. */
-export function sendValue(exchange: Exchange, code: number, value: unknown): void {
+function sendValue(exchange: Exchange, code: number, value: unknown): void {
   const { format, isPretty, span } = startValue(exchange, value);
   sendTraced(exchange, code, { body: encodeValue(format, value, { isPretty }), span });
 }

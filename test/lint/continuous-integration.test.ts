@@ -1,6 +1,6 @@
 // What CI runs, what turbo caches, and what CONTRIBUTING.md says about both.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,8 +38,8 @@ describe('scripts/provide-etcd.mjs', () => {
     writeFileSync(join(folder, name), `#!/bin/sh\n${lines}\n`);
     chmodSync(join(folder, name), 0o755);
   };
-  const provide = () =>
-    spawnSync(process.execPath, [join(root, 'scripts/provide-etcd.mjs')], {
+  const provide = (...args: readonly string[]) =>
+    spawnSync(process.execPath, [join(root, 'scripts/provide-etcd.mjs'), ...args], {
       encoding: 'utf8',
       env: { PATH: folder, HOME: folder, TMPDIR: folder },
     });
@@ -59,6 +59,12 @@ describe('scripts/provide-etcd.mjs', () => {
         .split('\n')
         .map((line) => line.split(' ')[0]),
     ).toEqual([...['mod', 'get', 'build', '']]);
+  });
+
+  it('builds none where time is bounded', () => {
+    program('go', `echo "$@" >> ${folder}/asked`);
+    expect(provide('--no-build').stdout).toBe('');
+    expect(existsSync(join(folder, 'asked'))).toBe(false);
   });
 
   it('says so where there is none, and does not fail', () => {

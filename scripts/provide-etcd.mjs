@@ -1,9 +1,9 @@
 // Prints the path of an etcd server for the tests: one on PATH, else the Debian package's, else one built with Go from the module proxy. Prints
-// nothing but a warning where there is none; the tests that need it are then skipped, and say so. Run by the workflow `release`, and by .ci/run
-// with --no-build, because its time is bounded.
+// nothing but a warning where there is none; the tests that need it are then skipped, and say so. --no-build leaves Go out. Run by the workflow
+// `release`, and with --no-build by .ci/run, whose time is bounded.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import process from 'node:process';
 
@@ -45,7 +45,9 @@ function built() {
   const kept = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'kapstan', `etcd-${version}`);
   if (existsSync(kept)) return kept;
   if (onPath('go') === undefined) return undefined;
-  const folder = mkdtempSync(join(tmpdir(), 'kapstan-etcd-build-'));
+  // Beside the kept file, because a file cannot be renamed into another file system.
+  mkdirSync(dirname(kept), { recursive: true });
+  const folder = mkdtempSync(join(dirname(kept), 'build-'));
   try {
     const binary = join(folder, 'etcd');
     const isBuilt = [
@@ -54,7 +56,6 @@ function built() {
       ['build', '-o', binary, 'go.etcd.io/etcd/server/v3'],
     ].every((args) => succeeds('go', args, { cwd: folder, timeout: limits.build, env: { CGO_ENABLED: '0' } }));
     if (!isBuilt || !existsSync(binary)) return undefined;
-    mkdirSync(dirname(kept), { recursive: true });
     renameSync(binary, kept);
     return kept;
   } finally {

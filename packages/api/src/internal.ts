@@ -126,6 +126,7 @@ export {
   knownSize,
   membersPerSlice,
   namesInSlices,
+  nodesLeft,
   rememberNames,
   rememberSize,
   runWhole,

@@ -135,8 +135,12 @@ async function commitDelete(
   call: Pick<Commit, 'key' | 'expectedRevision'> & { readonly signal: CallSignal | undefined },
 ): Promise<CommitResult> {
   const commit: Commit = { ...call, change: { type: 'delete' }, span: trace.part };
-  const send = (): Promise<CommitResult> => turns.commit(call.key, () => engine.commit(commit));
-  const outcome = await counters.request('delete', send);
-  trace.step('Txn call completed');
-  return outcome;
+  const begun = turns.begin(call.key);
+  try {
+    const outcome = await counters.request('delete', () => engine.commit(commit));
+    trace.step('Txn call completed');
+    return outcome;
+  } finally {
+    turns.end(call.key, begun);
+  }
 }

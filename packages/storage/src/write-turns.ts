@@ -2,7 +2,6 @@
 // Part of object-store.ts. Reasons: docs/decisions/0020-writers-take-turns.md.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
-import type { CommitResult } from './engine.ts';
 
 /**
  * Time that a reader of a contended key has for its write before others may read: longer than a round trip within one
@@ -58,17 +57,7 @@ export class WriteTurns {
     return this.#byKey.has(key);
   }
 
-  /** Sends a commit of the key, and lets readers wait for it. */
-  async commit(key: string, send: () => Promise<CommitResult>): Promise<CommitResult> {
-    const turns = this.begin(key);
-    try {
-      return await send();
-    } finally {
-      this.end(key, turns);
-    }
-  }
-
-  /** Lets readers of the key wait until {@link end}, which must be called with the result. */
+  /** Lets readers of the key wait for a commit until {@link end}, which must be called with what this returns. */
   begin(key: string): KeyTurns {
     const turns = this.#of(key);
     if (!turns.isCommitting) {

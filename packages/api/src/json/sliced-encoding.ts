@@ -40,7 +40,10 @@ export function* encodeJsonInSlices(value: unknown, options: EncodeOptions = {})
   return bytes.joined();
 }
 
-/** How the parts of one level are written. */
+/** Members that are small objects or lists between two yields: each may have as many nodes as a slice. */
+const smallPerSlice = 16;
+
+/** How the parts of one level are written. `pad`: the spaces before the last line of the level. */
 interface Layout {
   /** Text before each member or item, and before the end of the level. */
   readonly before: string;
@@ -55,7 +58,9 @@ interface Layout {
 }
 
 const compact: Layout = {
-  ...{ before: '', end: '', colon: ':' },
+  before: '',
+  end: '',
+  colon: ':',
   get below(): Layout {
     return compact;
   },
@@ -63,11 +68,12 @@ const compact: Layout = {
   items: (run) => stringifyJson(run).slice(1, -1),
 };
 
-/** `pad`: the spaces before the lines of the level above. */
 function indented(pad: string): Layout {
   const inPlace = (text: string): string => text.replaceAll('\n', `\n${pad}`);
   return {
-    ...{ before: `\n${pad}  `, end: `\n${pad}`, colon: ': ' },
+    before: `\n${pad}  `,
+    end: `\n${pad}`,
+    colon: ': ',
     get below(): Layout {
       return indented(`${pad}  `);
     },
@@ -115,8 +121,9 @@ function* writeItems(list: readonly unknown[], write: Write, layout: Layout): Sl
 function* writeMembers(object: Record<string, unknown>, write: Write, layout: Layout): SlicedWork<void> {
   const { below } = layout;
   let separator = '';
+  let weight = 0;
   write('{');
-  for (const [index, key] of (yield* namesInSlices(object)).entries()) {
+  for (const key of yield* namesInSlices(object)) {
     const member = object[key];
     if (member !== undefined) {
       const name = `${separator}${layout.before}${JSON.stringify(key)}${layout.colon}`;
@@ -127,7 +134,10 @@ function* writeMembers(object: Record<string, unknown>, write: Write, layout: La
         yield* writeLarge(member, write, below);
       }
     }
-    if (index % membersPerSlice === membersPerSlice - 1) yield;
+    weight += isLeaf(member) ? 1 : membersPerSlice / smallPerSlice;
+    if (weight < membersPerSlice) continue;
+    weight = 0;
+    yield;
   }
   write(`${layout.end}}`);
 }

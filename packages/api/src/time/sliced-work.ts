@@ -145,7 +145,8 @@ function rememberLarge(map: object, seen: number): void {
   if (members > nodesPerSlice / 2) largeMaps.set(map, members);
 }
 
-function nodesLeft(value: unknown, most: number): number {
+/** Returns how many of `most` nodes the value leaves over; negative when it has more than these, whose rest is not counted. */
+export function nodesLeft(value: unknown, most: number): number {
   let left = most - 1;
   if (typeof value !== 'object' || value === null || left < 0) return left;
   if (Array.isArray(value)) {

@@ -9,6 +9,11 @@ const inSlices = (value: unknown): string => new TextDecoder().decode(runWhole(e
 const long = (of: (index: number) => unknown) => Array.from({ length: 700 }, (_, index) => of(index));
 const wide = (of: (index: number) => unknown) =>
   Object.fromEntries(long(of).map((value, index) => [`k${index}`, value]));
+const containers = (count: number, variables: number) =>
+  Array.from({ length: count }, (_, nth) => ({
+    name: `c${nth}`,
+    env: Array.from({ length: variables }, (_, index) => ({ name: `E${index}`, value: 'x' })),
+  }));
 const lines = 'first\n\n  third, indented\n\n';
 
 describe('YAML in slices', () => {
@@ -16,7 +21,7 @@ describe('YAML in slices', () => {
     ['a map', wide((index) => index)],
     ['a list', long((index) => `v${index}`)],
     ['lists in lists', [long(() => [1, [2]]), long(() => [[]])]],
-    ['maps in lists', long((index) => ({ b: index, a: wide((at) => (index === 3 ? at : null)) }))],
+    ['maps in lists', long((index) => ({ b: index, a: index % 200 === 3 ? wide((at) => at) : null }))],
     ['lists in maps', { b: { c: long(() => ({ d: [{}] })) }, a: long(() => 'x') }],
     ['texts of several lines', { b: { c: long(() => lines), a: wide(() => `${lines}end`) } }],
     [
@@ -31,9 +36,26 @@ describe('YAML in slices', () => {
       'numbers as names',
       Object.fromEntries(long((index) => [String(10 - index), { a: index }]) as [string, unknown][]),
     ],
+    [
+      'marks of documents',
+      { data: { '---': 'x', ...wide(() => '---'), '... a': '...' }, list: [['--- b'], long(() => '---')] },
+    ],
+    [
+      'marks of documents at the root',
+      { '---': long(() => ({ '---': '...' })), '---x': wide(() => ({ '...': ['---'] })) },
+    ],
+    ['marks in lists of lists', [[long(() => '--- a')], [{ '--- k': long(() => ['---']) }]]],
+    ['containers with many variables', { spec: { containers: containers(3, 300) } }],
     ['nothing', {}],
   ])('is what is written at once: %s', (_, value) => {
     expect(inSlices(value)).toBe(encodeYaml(value));
+  });
+
+  it('takes many steps for many small members', () => {
+    const work = encodeYamlInSlices({ spec: { containers: containers(64, 160) } });
+    let steps = 0;
+    while (work.next().done !== true) steps++;
+    expect(steps).toBeGreaterThan(64);
   });
 
   it('is what is written at once, for any value', () => {

@@ -3,9 +3,9 @@
 
 import { ExactNumber } from '@kapstan/api';
 import {
-  fitsOneSlice,
   isJsonObject,
   namesInSlices,
+  nodesLeft,
   type SlicedWork,
   sortInSlices,
   Utf8Parts,
@@ -37,15 +37,16 @@ export function encodeYaml(value: unknown): string {
 /** Returns the UTF-8 of what {@link encodeYaml} returns. A member takes about 10 microseconds. */
 export function* encodeYamlInSlices(value: unknown): SlicedWork<Uint8Array> {
   const bytes = new Utf8Parts();
-  yield* writeValue(value, { first: '', pad: '', write: (text) => bytes.add(text) });
+  yield* writeValue(value, { isRoot: true, first: '', pad: '', write: (text) => bytes.add(text) });
   return bytes.joined();
 }
 
-/** Small members or items that are written at once. */
-const valuesPerRun = 32;
+/** Most nodes of the members or items that are written in one step. */
+const nodesPerRun = 128;
 
 /** A place in the document. */
 interface Place {
+  readonly isRoot: boolean;
   /** What stands before the first line of the value. */
   readonly first: string;
   /** The spaces before its other lines. */
@@ -54,35 +55,55 @@ interface Place {
 }
 
 function* writeValue(value: unknown, place: Place): SlicedWork<void> {
-  if (fitsOneSlice(value)) return writeLines(encodeYaml(value), place);
   yield;
-  if (Array.isArray(value)) yield* writeItems(value, place);
+  if (nodesLeft(value, nodesPerRun) >= 0) writeSmall(value, place);
+  else if (Array.isArray(value)) yield* writeItems(value, place);
   else if (isJsonObject(value)) yield* writeMembers(value, place);
 }
 
-/** Writes a text of whole lines. Empty lines stay empty: they are in texts of several lines, where indentation is no content. */
-function writeLines(text: string, { first, pad, write }: Place): void {
-  write(first + (pad === '' ? text : text.replaceAll(/\n(?=[^\n])/g, `\n${pad}`)));
+function writeSmall(value: unknown, { isRoot, first, pad, write }: Place): void {
+  write(first + (isRoot ? encodeYaml(value) : linesInside(value, pad)));
+}
+
+/**
+ * Returns the lines of a value that is not the whole document. They are cut out of a list or a map with that value, because the library writes
+ * some texts differently where a line could be taken for the mark of a document ("---").
+ */
+function linesInside(value: unknown, pad: string): string {
+  if (Array.isArray(value)) return padded(encodeYaml({ a: value }).slice('a:\n'.length), pad);
+  return padded(encodeYaml([value]).slice('- '.length), pad.slice('- '.length));
+}
+
+/** Empty lines stay empty: they are in texts of several lines, where indentation is no content. */
+function padded(text: string, pad: string): string {
+  return pad === '' ? text : text.replaceAll(/\n(?=[^\n])/g, `\n${pad}`);
 }
 
 function* writeItems(list: readonly unknown[], place: Place): SlicedWork<void> {
-  const below = `${place.pad}  `;
+  const below = { isRoot: false, pad: `${place.pad}  `, write: place.write };
   let { first } = place;
   let run: unknown[] = [];
+  let left = nodesPerRun;
   const writeRun = (): void => {
-    if (run.length === 0) return;
-    writeLines(encodeYaml(run), { ...place, first });
-    first = place.pad;
+    if (run.length > 0) {
+      writeSmall(run, { ...place, first });
+      first = place.pad;
+    }
     run = [];
+    left = nodesPerRun;
   };
   for (const item of list) {
-    const isSmall = fitsOneSlice(item);
-    if (isSmall) run.push(item);
-    if (isSmall && run.length < valuesPerRun) continue;
-    writeRun();
-    if (isSmall) yield;
-    else {
-      yield* writeValue(item, { ...place, first: `${first}- `, pad: below });
+    let rest = nodesLeft(item, left);
+    if (rest < 0) {
+      writeRun();
+      yield;
+      rest = nodesLeft(item, left);
+    }
+    if (rest >= 0) {
+      run.push(item);
+      left = rest;
+    } else {
+      yield* writeValue(item, { ...below, first: `${first}- ` });
       first = place.pad;
     }
   }
@@ -92,21 +113,28 @@ function* writeItems(list: readonly unknown[], place: Place): SlicedWork<void> {
 function* writeMembers(map: Record<string, unknown>, place: Place): SlicedWork<void> {
   let { first } = place;
   let run: [string, unknown][] = [];
+  let left = nodesPerRun;
   const writeRun = (): void => {
-    if (run.length === 0) return;
-    writeLines(encodeYaml(new Map(run)), { ...place, first });
-    first = place.pad;
+    if (run.length > 0) {
+      writeSmall(new Map(run), { ...place, first });
+      first = place.pad;
+    }
     run = [];
+    left = nodesPerRun;
   };
   for (const name of yield* sortInSlices([...(yield* namesInSlices(map))])) {
     const member = map[name];
     if (member === undefined) continue;
-    const isSmall = fitsOneSlice(member);
-    if (isSmall) run.push([name, member]);
-    if (isSmall && run.length < valuesPerRun) continue;
-    writeRun();
-    if (isSmall) yield;
-    else {
+    let rest = nodesLeft(member, left);
+    if (rest < 0) {
+      writeRun();
+      yield;
+      rest = nodesLeft(member, left);
+    }
+    if (rest >= 0) {
+      run.push([name, member]);
+      left = rest;
+    } else {
       yield* writeValue(member, placeOfMember(name, member, { ...place, first }));
       first = place.pad;
     }
@@ -115,10 +143,10 @@ function* writeMembers(map: Record<string, unknown>, place: Place): SlicedWork<v
 }
 
 /** A member stands on the lines below its name. A name that is too long for that ("? name") has its member behind a colon of its own. */
-function placeOfMember(name: string, member: unknown, { first, pad, write }: Place): Place {
-  const head = encodeYaml({ [name]: 1 }).slice(0, -' 1\n'.length);
-  const lines = head.replaceAll(/\n(?=[^\n])/g, `\n${pad}`);
-  if (head.startsWith('? ')) return { first: `${first}${lines} `, pad: `${pad}  `, write };
+function placeOfMember(name: string, member: unknown, { isRoot, first, pad, write }: Place): Place {
+  const named = { [name]: 1 };
+  const lines = (isRoot ? encodeYaml(named) : linesInside(named, pad)).slice(0, -' 1\n'.length);
+  if (lines.startsWith('? ')) return { isRoot: false, first: `${first}${lines} `, pad: `${pad}  `, write };
   const below = Array.isArray(member) ? pad : `${pad}  `;
-  return { first: `${first}${lines}\n${below}`, pad: below, write };
+  return { isRoot: false, first: `${first}${lines}\n${below}`, pad: below, write };
 }

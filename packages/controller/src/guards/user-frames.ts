@@ -2,8 +2,8 @@
 // event loop are the same for every failure. Used by stack-once-logger.ts.
 import { fileURLToPath } from 'node:url';
 
-/** The folder of all our packages, even when they are run from the repository: from sources, or from files joined in dist. */
-const [siblings] = /^.*\/(?:packages|@kapstan)\/(?=[^/]+\/(?:src|dist)\/)/.exec(import.meta.url) ?? [];
+/** The folder of all our packages, even when they are run from the repository: from sources, or from files joined in dist. Undefined in a bundle. */
+const [siblings] = /^.*\/(?:packages|@kapstan)\/(?=controller\/(?:src|dist)\/)/.exec(import.meta.url) ?? [];
 const folders: readonly string[] = siblings === undefined ? [] : [siblings, fileURLToPath(siblings)];
 /** Matches frames of Node, of ours, and of the libraries through which we call the user or the server. */
 const foreign = /\(?node:|\bat (?:async )?(?:new )?Promise\b|\/node_modules\/(?:@kapstan|undici|rxjs)\//;

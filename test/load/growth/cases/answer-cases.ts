@@ -34,6 +34,8 @@ interface Shown {
   body(n: number): object;
 }
 
+const environment = (n: number): object[] => times(n, (i) => ({ name: `E${i}`, value: 'x' }));
+
 const shown: readonly Shown[] = [
   { what: 'many members', full: 80_000, path: configMaps, body: (n) => configMap({ data: members(n, () => 'x') }) },
   {
@@ -44,8 +46,11 @@ const shown: readonly Shown[] = [
   },
   {
     ...{ what: 'many variables', full: 45_000, path: pods },
-    body: (n) =>
-      pod({ containers: [{ name: 'c', image: 'i', env: times(n, (i) => ({ name: `E${i}`, value: 'x' })) }] }),
+    body: (n) => pod({ containers: [{ name: 'c', image: 'i', env: environment(n) }] }),
+  },
+  {
+    ...{ what: 'many containers with variables', full: 250, path: pods },
+    body: (n) => pod({ containers: times(n, (i) => ({ name: `c${i}`, image: 'i', env: environment(160) })) }),
   },
 ];
 

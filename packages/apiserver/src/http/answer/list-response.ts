@@ -27,11 +27,11 @@ import {
 } from './encodings.ts';
 import {
   parseIncludeObject,
-  prepareTable,
   shapeMismatch,
   type TableOptions,
   tableFields,
   tableRow,
+  whenTableIsReady,
   writeTableRow,
 } from './table-response.ts';
 
@@ -57,32 +57,42 @@ export interface ListAnswer {
 /** Sends the list with status 200. Throws 400 and 406 before anything is sent. */
 export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<void> {
   const { form, list } = answer;
-  await prepareTable(answer.definition.table, form.target);
+  const preparing = whenTableIsReady(answer.definition.table, form.target);
+  if (preparing !== undefined) await preparing;
   const shape = shapeOf(exchange, answer);
   exchange.setHeader('Content-Type', form.format.mediaType);
   if (exchange.audit?.keepsResponse) recordList(exchange.audit, shape, list);
   const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock, mediaType: form.format.mediaType });
   try {
     if (form.format.name === 'protobuf') return await sendProtobufList(writer, answer);
-    const { head, tail, separator, item } =
-      form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
-    writer.push(Buffer.from(head));
-    // The columns of a Table may take as long as its first row.
-    if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
-    let isFirst = true;
-    for (const stored of list.items) {
-      if (!isFirst) writer.push(separator);
-      isFirst = false;
-      const writing = item(stored, writer);
-      if (writing !== undefined) await writing;
-      if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
-    }
-    writer.push(Buffer.from(list.items.length === 0 ? emptyTail(shape, form, tail) : tail));
+    const parts = form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
+    if (!(await writeItems(writer, parts, list))) return writer.abort();
+    writer.push(Buffer.from(list.items.length === 0 ? emptyTail(shape, form, parts.tail) : parts.tail));
     writer.finish();
   } catch (error) {
     writer.abort();
     throw error;
   }
+}
+
+/** Writes everything but the tail. Resolves to false when the peer is gone. */
+async function writeItems(
+  writer: BodyWriter,
+  { head, separator, item }: ListParts,
+  { items }: StoredList<UnstructuredObject>,
+): Promise<boolean> {
+  writer.push(Buffer.from(head));
+  // The columns of a Table may take as long as its first row.
+  if (writer.needsBreath && !(await writer.breathe())) return false;
+  let isFirst = true;
+  for (const stored of items) {
+    if (!isFirst) writer.push(separator);
+    isFirst = false;
+    const writing = item(stored, writer);
+    if (writing !== undefined) await writing;
+    if (writer.needsBreath && !(await writer.breathe())) return false;
+  }
+  return true;
 }
 
 function shapeOf(exchange: Exchange, answer: ListAnswer): ListShape {
@@ -228,7 +238,7 @@ function yamlParts(shape: ListShape, list: StoredList<UnstructuredObject>): List
 
 /** Writes a small item at once, and a large one in several turns. */
 function writeInTurns(work: SlicedWork<Uint8Array>, writer: BodyWriter): Promise<void> | undefined {
-  const bytes = runInTurns(work);
+  const bytes = runInTurns(work, writer.signal);
   if (bytes instanceof Promise) return bytes.then((made) => writer.push(made));
   writer.push(bytes);
   return undefined;

@@ -1,7 +1,7 @@
 // Sends one object: as it is, as a Table of one row, or its metadata only. Source: apiserver handlers/response.go
 // (transformResponseObject).
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import { fitsOneSlice } from '@kapstan/api/internal';
+import { type CallSignal, fitsOneSlice, type SlicedWork } from '@kapstan/api/internal';
 import { jsonLine, largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { encodeValue, encodeValueInSlices } from '../../codec/wire-format.ts';
 import type { WriteAnswer } from '../../registry/client/object-writes.ts';
@@ -11,7 +11,7 @@ import { BodyWriter } from '../exchange/body-writer.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { OutputForm } from '../exchange/negotiation.ts';
 import { objectJson, partialMetadata, type StoredObject, whenJsonIsMade } from './encodings.ts';
-import { parseIncludeObject, prepareTable, shapeMismatch, tableFields, tableRow } from './table-response.ts';
+import { parseIncludeObject, shapeMismatch, tableFields, tableRow, whenTableIsReady } from './table-response.ts';
 
 export interface ObjectAnswer {
   readonly definition: ResourceDefinition;
@@ -41,12 +41,19 @@ export async function sendStored(exchange: Exchange, stored: StoredObject, answe
   exchange.span?.addEvent('Writing http response done');
 }
 
+/** An object that was released stays so. A large one is parsed in several turns. */
 async function sendTransformed(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): Promise<void> {
   const isSmall = stored.storedBytes > 0 && stored.storedBytes < largeObjectBytes;
-  const wasReleased = !isSmall && (await stored.restore());
-  await sendObject(exchange, stored.object, answer);
-  if (wasReleased) stored.release();
+  if (isSmall) return void (await sendObject(exchange, stored.view(itself), answer));
+  const wasReleased = await stored.restore();
+  try {
+    await sendObject(exchange, stored.object, answer);
+  } finally {
+    if (wasReleased) stored.release();
+  }
 }
+
+const itself = <T>(object: T): T => object;
 
 /** Sends the written object: 201 when it is new. */
 export async function sendWritten(
@@ -59,24 +66,46 @@ export async function sendWritten(
   else await sendObject(exchange, written.object, full);
 }
 
-/** Sends an object that is not stored: of a subresource, a dry run or a virtual resource. */
-export async function sendObject(
+/**
+ * Sends an object that is not stored: of a subresource, a dry run or a virtual resource. Returns undefined when it is sent, as most are; large
+ * ones take several turns.
+ */
+export function sendObject(
   exchange: Exchange,
   object: DeepReadonly<KubernetesObject>,
   answer: ObjectAnswer,
-): Promise<void> {
-  await prepareTable(answer.table ?? answer.definition.table, answer.form.target);
+): Promise<void> | undefined {
+  const preparing = whenTableIsReady(answer.table ?? answer.definition.table, answer.form.target);
+  return preparing === undefined
+    ? sendValue(exchange, object, answer)
+    : preparing.then(() => sendValue(exchange, object, answer));
+}
+
+function sendValue(
+  exchange: Exchange,
+  object: DeepReadonly<KubernetesObject>,
+  answer: ObjectAnswer,
+): Promise<void> | undefined {
   const value = transform(exchange, object as DeepReadonly<UnstructuredObject>, answer);
   const { form } = answer;
   exchange.audit?.respond(value);
   exchange.setHeader('Content-Type', form.format.mediaType);
   const writer = new BodyWriter(exchange, { ...answer, mediaType: form.format.mediaType });
   const style = { isPretty: form.isPretty, types: answer.definition.schema.types };
-  const bytes = fitsOneSlice(value)
-    ? encodeValue(form.format, value, style)
-    : await runInTurns(encodeValueInSlices(form.format, value, style), exchange.signal);
-  writer.push(bytes);
+  if (!fitsOneSlice(value)) return sendInTurns(writer, encodeValueInSlices(form.format, value, style), exchange.signal);
+  writer.push(encodeValue(form.format, value, style));
   writer.finish();
+  return undefined;
+}
+
+async function sendInTurns(writer: BodyWriter, work: SlicedWork<Uint8Array>, signal: CallSignal): Promise<void> {
+  try {
+    writer.push(await runInTurns(work, signal));
+    writer.finish();
+  } catch (error) {
+    writer.abort();
+    throw error;
+  }
 }
 
 function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>, answer: ObjectAnswer): unknown {

@@ -35,12 +35,16 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
   throw badRequest(`Unable to convert to Table as requested: ${why}`);
 }
 
-/** Compiles the columns in several turns when the answer is a Table of thousands. */
-export async function prepareTable(
+/**
+ * Compiles the columns of an answer that is a Table, in several turns when there are thousands. Returns undefined when there is nothing to wait for.
+ */
+export function whenTableIsReady(
   convertor: TableConvertor<UnstructuredObject>,
   target: OutputForm['target'],
-): Promise<void> {
-  if (target?.kind === 'Table' && convertor.prepare !== undefined) await runInTurns(convertor.prepare());
+): Promise<void> | undefined {
+  if (target?.kind !== 'Table' || convertor.prepare === undefined) return undefined;
+  const preparing = runInTurns(convertor.prepare());
+  return preparing instanceof Promise ? preparing : undefined;
 }
 
 /** Returns all parts of a Table except its rows. `columns: 'none'` is for later events of a watch. */

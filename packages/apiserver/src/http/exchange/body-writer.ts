@@ -3,7 +3,7 @@
 // responsewriters.
 import { createGzip } from 'node:zlib';
 import type { Clock } from '@kapstan/api';
-import { TurnSlice } from '@kapstan/api/internal';
+import { type CallSignal, TurnSlice } from '@kapstan/api/internal';
 import type { Span } from '../../tracing/span.ts';
 import { sendTraced, startSerializing } from './encoding-trace.ts';
 import type { Exchange } from './exchange.ts';
@@ -48,6 +48,11 @@ export class BodyWriter {
     this.#slice = new TurnSlice({ clock: answer.clock, itemsPerLook: 1 });
   }
 
+  /** Ends work for the answer when the peer is gone or its time is over. */
+  get signal(): CallSignal {
+    return this.#exchange.signal;
+  }
+
   /** Takes bytes without waiting. The caller must not change them. Call {@link BodyWriter.breathe} now and then. */
   push(bytes: Uint8Array): void {
     this.#parts.push(bytes);
@@ -61,6 +66,7 @@ export class BodyWriter {
 
   /** Sends the collected bytes, waits for a slow peer and lets other work run. Returns false when the peer is gone. */
   async breathe(): Promise<boolean> {
+    if (this.#exchange.signal.aborted) return false;
     if (this.#size > streamThresholdBytes) this.#flush();
     await this.#sink?.drained();
     await this.#slice.nextTurn();

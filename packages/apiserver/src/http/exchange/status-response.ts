@@ -57,8 +57,13 @@ function sendValue(exchange: Exchange, code: number, value: unknown): void {
 /** Does what {@link sendValue} does with status 200, for an object of any size. */
 export async function sendDocument(exchange: Exchange, value: unknown): Promise<void> {
   const { format, isPretty, span } = startValue(exchange, value);
-  const body = await runInTurns(encodeValueInSlices(format, value, { isPretty }), exchange.signal);
-  sendTraced(exchange, 200, { body, span });
+  try {
+    const body = await runInTurns(encodeValueInSlices(format, value, { isPretty }), exchange.signal);
+    sendTraced(exchange, 200, { body, span });
+  } catch (error) {
+    span?.end();
+    throw error;
+  }
 }
 
 interface StartedValue {

@@ -21,7 +21,7 @@ interface Request {
   readonly onMade: () => void;
 }
 
-const documents = new WeakMap<DiscoverySnapshot, Map<string, EncodedDocument>>();
+const documents = new WeakMap<DiscoverySnapshot, Map<string, Promise<EncodedDocument>>>();
 
 /** Returns false when the client prefers the plain documents. */
 export async function serveAggregatedDiscovery(exchange: Exchange, request: Request): Promise<boolean> {
@@ -51,19 +51,29 @@ function preferredFormat(accept: string): WireFormat | undefined {
   return undefined;
 }
 
-/** Returns the document; its ETag is the same in every format. */
-async function encodedDocument({ index, root, onMade }: Request, format: WireFormat): Promise<EncodedDocument> {
+/** Returns the document, which is made once for all who ask; its ETag is the same in every format. */
+function encodedDocument(request: Request, format: WireFormat): Promise<EncodedDocument> {
+  const { index, root } = request;
+  let ofIndex = documents.get(index);
+  if (ofIndex === undefined) {
+    ofIndex = new Map();
+    documents.set(index, ofIndex);
+  }
   const key = `${root} ${format.name}`;
-  const known = documents.get(index)?.get(key);
-  if (known !== undefined) return known;
+  let document = ofIndex.get(key);
+  if (document === undefined) {
+    document = encode(request, format);
+    ofIndex.set(key, document);
+    document.catch(() => ofIndex.delete(key));
+  }
+  return document;
+}
+
+async function encode({ index, root, onMade }: Request, format: WireFormat): Promise<EncodedDocument> {
   const document = aggregatedDocument(index, root);
   const json = await runInTurns(encodeValueInSlices(jsonFormat, document));
   const etag = `"${createHash('sha512').update(json).digest('hex').toUpperCase()}"`;
-  const encoded = {
-    bytes: format.name === 'json' ? json : await runInTurns(encodeValueInSlices(format, document)),
-    etag,
-  };
-  documents.set(index, new Map([...(documents.get(index) ?? []), [key, encoded]]));
+  const bytes = format.name === 'json' ? json : await runInTurns(encodeValueInSlices(format, document));
   onMade();
-  return encoded;
+  return { bytes, etag };
 }

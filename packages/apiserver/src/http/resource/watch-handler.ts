@@ -3,7 +3,7 @@
 import { isExpired } from '@kapstan/api';
 import { methodNotSupported } from '@kapstan/api/errors';
 import { nextTurn } from '@kapstan/api/internal';
-import { parseIncludeObject, prepareTable } from '../answer/table-response.ts';
+import { parseIncludeObject, whenTableIsReady } from '../answer/table-response.ts';
 import { parseListOptions, watchRequestOf } from '../exchange/list-options.ts';
 import { negotiateStreamOutput, type OutputForm } from '../exchange/negotiation.ts';
 import { selectedScopeOf } from '../exchange/request-labels.ts';
@@ -26,7 +26,8 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const options = parseListOptions(exchange.query, { isWatch: true, ...(name === '' ? {} : { name }) });
   if (!definition.verbs.includes('watch')) throw methodNotSupported(definition, 'watch');
   const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
-  await prepareTable(definition.table, form.target);
+  const preparing = whenTableIsReady(definition.table, form.target);
+  if (preparing !== undefined) await preparing;
   const timeoutMs = watchTimeoutMs(call, options.timeoutSeconds);
   const sendsInitialEvents = options.sendInitialEvents === true;
   const spans = traceWatch(exchange, call.info, sendsInitialEvents && options.allowWatchBookmarks);

@@ -33,6 +33,7 @@ export class ResourceCatalog {
     const names = new Set<string>();
     for (const { definition } of this.#resources.values())
       for (const subresource of definition.subresources) if (isLong(subresource)) names.add(subresource.name);
+    for (const name of commonSubresources) names.delete(name);
     this.#long = { generation: this.#generation, names };
     return names;
   }
@@ -81,6 +82,9 @@ export class ResourceCatalog {
     for (const listener of this.#listeners) listener();
   }
 }
+
+/** Kinds have these in common, so one that connects to a peer there does not change the time limits of the others. */
+const commonSubresources = ['status', 'scale'];
 
 function isLong(subresource: Subresource<UnstructuredObject>): boolean {
   return subresource.type === 'bytes' || (subresource.type === 'object' && subresource.connect !== undefined);

@@ -193,6 +193,15 @@ describe('what changes in discovery', () => {
   });
 });
 
+it('a large document is made once for all who ask at the same time', async () => {
+  const on = await start();
+  for (let group = 0; group < 400; group++) install(on, `g${group}.io`);
+  const answers = await Promise.all(Array.from({ length: 12 }, () => get(on, aggregated(json))));
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  expect(await made(on)).toBe('1');
+  await on.close();
+});
+
 describe('the order of discovery', () => {
   it.each([
     [

@@ -1,7 +1,7 @@
 // StoreTrace records the steps of one call of an ObjectStore, or of an EnvelopeTransformer below it, with their times.
-// Subscribers of the channel receive every call; slow calls are also logged. A call that belongs to a traced request is a part of its span. Calls and steps have the names of
-// kube-apiserver's store (etcd3/store.go) over every engine, because dashboards and people search for "GuaranteedUpdate
-// etcd3", so the embedded engine does not rename them.
+// Subscribers of the channel receive every call; slow calls are also logged. A call that belongs to a traced request is a
+// part of its span. Calls and steps have the names of kube-apiserver's store (etcd3/store.go) over every engine, because
+// dashboards and people search for "GuaranteedUpdate etcd3".
 import { channel } from 'node:diagnostics_channel';
 import type { Clock, Logger } from '@kapstan/api';
 import { isStorageError } from '../errors/storage-error.ts';

@@ -52,7 +52,7 @@ async function kubernetesDefinitions(
       resourceOfKind: kindFinder(catalog),
       authorizer: access.authorizer,
       tokens: access.serviceAccountTokens,
-      policy: { allowsPrivileged },
+      capabilities: { allowsPrivileged },
       ...(nodePorts && { nodePorts }),
       ...(serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange }),
       ...(eventTtlSeconds === undefined ? {} : { eventTtlSeconds }),

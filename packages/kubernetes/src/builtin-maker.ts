@@ -7,18 +7,20 @@ import { builtinResources } from './builtin-resources.ts';
 /** The `parts` of a built-in definition's origin. */
 interface BuiltinParts {
   readonly id: string;
-  readonly policy?: ServerCapabilities;
+  readonly capabilities?: ServerCapabilities;
 }
 
-/** Makes all built-in definitions of a policy on the first request for one. */
+/** Makes all built-in definitions for some capabilities on the first request for one. */
 export function builtinMaker(): DefinitionMaker {
   const made = new Map<string, ReadonlyMap<string, ResourceDefinition>>();
   return (json) => {
-    const { id, policy } = parseJson(json) as unknown as BuiltinParts;
-    const key = JSON.stringify(policy ?? null);
+    const { id, capabilities } = parseJson(json) as unknown as BuiltinParts;
+    const key = JSON.stringify(capabilities ?? null);
     let all = made.get(key);
     if (all === undefined) {
-      all = new Map(builtinResources(policy === undefined ? {} : { policy }).map((one) => [idOf(one), one]));
+      all = new Map(
+        builtinResources(capabilities === undefined ? {} : { capabilities }).map((one) => [idOf(one), one]),
+      );
       made.set(key, all);
     }
     const found = all.get(id);

@@ -91,7 +91,7 @@ const defaultServer: Omit<BuiltinServer, 'nodePorts'> = {
   authorizer: undefined,
   serviceClusterIpRange: '10.96.0.0/12',
   serviceNodePortRange: { first: 30_000, last: 32_767 },
-  policy: { allowsPrivileged: false },
+  capabilities: { allowsPrivileged: false },
   eventTtlSeconds: 3600,
   kubeletAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
   lookupHost: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
@@ -107,13 +107,16 @@ export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceD
   return builtinKinds
     .ids()
     .filter((id) => !notServed.has(id))
-    .map((id) => special.get(id)?.(whole.policy) ?? defineBuiltin({ id }));
+    .map((id) => special.get(id)?.(whole.capabilities) ?? defineBuiltin({ id }));
 }
 
-type Entry = readonly [id: string, define: (policy: ServerCapabilities) => ResourceDefinition<UnstructuredObject>];
+type Entry = readonly [
+  id: string,
+  define: (capabilities: ServerCapabilities) => ResourceDefinition<UnstructuredObject>,
+];
 
 function define<T extends KubernetesObject>(kind: BuiltinKind<T>): Entry {
-  return [kind.id, (policy) => defineBuiltin(kind, policy)];
+  return [kind.id, (capabilities) => defineBuiltin(kind, capabilities)];
 }
 
 function coreKinds(server: BuiltinServer): Entry[] {

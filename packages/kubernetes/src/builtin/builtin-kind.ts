@@ -26,7 +26,7 @@ export interface BuiltinServer {
   readonly random: () => number;
   /** Absent = serviceaccounts/token is refused with 501. */
   readonly tokens?: TokenIssuer | undefined;
-  readonly policy: ServerCapabilities;
+  readonly capabilities: ServerCapabilities;
   /** Time for which events are kept (`--event-ttl`), in seconds; 0 = forever. */
   readonly eventTtlSeconds: number;
   /** Node address types to try for a kubelet, in order of preference (`--kubelet-preferred-address-types`). */

@@ -20,17 +20,17 @@ export const builtinKinds: KindCatalogue = new KindCatalogue({
 /** Throws TypeError when the facts lack the resource or its kind. */
 export function defineBuiltin<T extends KubernetesObject>(
   kind: BuiltinKind<T>,
-  policy?: ServerCapabilities,
+  capabilities?: ServerCapabilities,
 ): ResourceDefinition<UnstructuredObject> {
-  return typedResource(kind, builtinKinds.facts(kind.id, policy));
+  return typedResource(kind, builtinKinds.facts(kind.id, capabilities));
 }
 
 /** Returns the facts of a resource's kind: "apps/v1/deployments", "v1/pods". Throws TypeError when there are none. */
-export function kindFactsOf(id: string, policy?: ServerCapabilities): KindFacts {
-  return builtinKinds.kindFacts(id, policy);
+export function kindFactsOf(id: string, capabilities?: ServerCapabilities): KindFacts {
+  return builtinKinds.kindFacts(id, capabilities);
 }
 
 /** Returns all facts of a resource. Throws TypeError when there are none. */
-export function builtinFacts(id: string, policy?: ServerCapabilities): ResourceFacts {
-  return builtinKinds.facts(id, policy);
+export function builtinFacts(id: string, capabilities?: ServerCapabilities): ResourceFacts {
+  return builtinKinds.facts(id, capabilities);
 }

@@ -91,7 +91,7 @@ export class KindCatalogue {
   }
 
   /** Returns the facts of a resource's kind. Throws TypeError for an unknown resource. */
-  kindFacts(id: string, policy?: ServerCapabilities): KindFacts {
+  kindFacts(id: string, capabilities?: ServerCapabilities): KindFacts {
     const { types } = this.#data;
     const { apiVersion, entry } = this.#identityOf(id);
     const definition = types.nameOf(apiVersion, entry.kind);
@@ -101,20 +101,20 @@ export class KindCatalogue {
       definition,
       hasStatus: types.schema(definition).properties?.has('status') === true,
       behaviour: this.#data.behaviour().resources[id] ?? defaultBehaviour,
-      policy,
+      capabilities,
     };
   }
 
   /** Returns all facts of a resource. Throws TypeError for an unknown one. */
-  facts(id: string, policy?: ServerCapabilities): ResourceFacts {
+  facts(id: string, capabilities?: ServerCapabilities): ResourceFacts {
     let common = this.#common.get(id);
     if (common === undefined) {
       common = this.#commonFacts(id);
       this.#common.set(id, common);
     }
     return {
-      ...this.kindFacts(id, policy),
-      resource: { ...common.resource, origin: { maker: 'builtin', parts: { id, policy } } },
+      ...this.kindFacts(id, capabilities),
+      resource: { ...common.resource, origin: { maker: 'builtin', parts: { id, capabilities } } },
       subresources: common.subresources,
     };
   }

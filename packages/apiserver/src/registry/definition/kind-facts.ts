@@ -27,7 +27,7 @@ export interface KindFacts {
   readonly hasStatus: boolean;
   readonly behaviour: ResourceBehaviour;
   /** Absent = the defaults of a server. */
-  readonly policy?: ServerCapabilities | undefined;
+  readonly capabilities?: ServerCapabilities | undefined;
 }
 
 /** The facts of a resource. */

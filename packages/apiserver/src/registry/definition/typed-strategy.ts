@@ -55,7 +55,7 @@ type Validation<T extends KubernetesObject> = Pick<
   'validateCreate' | 'validateCreateInSlices' | 'validateUpdate' | 'validateUpdateInSlices'
 >;
 
-function validationOf<T extends KubernetesObject>(kind: TypedKind<T>, { policy }: KindFacts): Validation<T> {
+function validationOf<T extends KubernetesObject>(kind: TypedKind<T>, { capabilities }: KindFacts): Validation<T> {
   const create = (object: DeepReadonly<T>) => (root: Field) => {
     kind.validateCreate?.(root, object);
     kind.validate?.(root, object, undefined);
@@ -67,10 +67,12 @@ function validationOf<T extends KubernetesObject>(kind: TypedKind<T>, { policy }
   };
   const isSliced = kind.validatesInSlices === true;
   return {
-    validateCreate: (object) => collectFieldErrors(create(object), policy),
-    validateUpdate: (next, old) => collectFieldErrors(update(next, old), policy),
-    validateCreateInSlices: isSliced ? (object) => collectFieldErrorsInSlices(create(object), policy) : undefined,
-    validateUpdateInSlices: isSliced ? (next, old) => collectFieldErrorsInSlices(update(next, old), policy) : undefined,
+    validateCreate: (object) => collectFieldErrors(create(object), capabilities),
+    validateUpdate: (next, old) => collectFieldErrors(update(next, old), capabilities),
+    validateCreateInSlices: isSliced ? (object) => collectFieldErrorsInSlices(create(object), capabilities) : undefined,
+    validateUpdateInSlices: isSliced
+      ? (next, old) => collectFieldErrorsInSlices(update(next, old), capabilities)
+      : undefined,
   };
 }
 
@@ -194,7 +196,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
     validateCreate: () => [],
     prepareForUpdate: (next, old) => runWhole(prepare(next, old)),
     prepareForUpdateInSlices: prepare,
-    validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old), facts.policy),
+    validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old), facts.capabilities),
     ...storedFormOf(facts, undefined),
   };
 }

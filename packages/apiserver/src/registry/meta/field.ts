@@ -22,7 +22,7 @@ export interface ServerCapabilities {
   readonly allowsPrivileged: boolean;
 }
 
-const defaultPolicy: ServerCapabilities = { allowsPrivileged: false };
+const defaultCapabilities: ServerCapabilities = { allowsPrivileged: false };
 
 /** The errors of one validation: the errors that the answer shows, and the number of all. */
 class FoundErrors {
@@ -55,12 +55,12 @@ interface Step {
  * only when there is an error. Source: field.Path.
  */
 export class Field {
-  readonly policy: ServerCapabilities;
+  readonly capabilities: ServerCapabilities;
   readonly #errors: FoundErrors;
   readonly #step: Step | undefined;
 
-  constructor(errors: FoundErrors, policy: ServerCapabilities = defaultPolicy, step?: Step) {
-    this.policy = policy;
+  constructor(errors: FoundErrors, capabilities: ServerCapabilities = defaultCapabilities, step?: Step) {
+    this.capabilities = capabilities;
     this.#errors = errors;
     this.#step = step;
   }
@@ -86,7 +86,7 @@ export class Field {
   }
 
   #at(join: Step['join'], name: string | number): Field {
-    return new Field(this.#errors, this.policy, { above: this, join, name });
+    return new Field(this.#errors, this.capabilities, { above: this, join, name });
   }
 
   /** Calls back for every item with its place. */
@@ -195,17 +195,17 @@ export class Field {
 }
 
 /** Validates an object from its root ("" path) and returns the first errors and the number of further ones. */
-export function collectFieldErrors(validate: (root: Field) => void, policy?: ServerCapabilities): FieldError[] {
-  return runWhole(collectFieldErrorsInSlices(validate, policy));
+export function collectFieldErrors(validate: (root: Field) => void, capabilities?: ServerCapabilities): FieldError[] {
+  return runWhole(collectFieldErrorsInSlices(validate, capabilities));
 }
 
 /** Does what {@link collectFieldErrors} does, with pauses in the postponed rules ({@link Field.later}). */
 export function* collectFieldErrorsInSlices(
   validate: (root: Field) => void,
-  policy?: ServerCapabilities,
+  capabilities?: ServerCapabilities,
 ): SlicedWork<FieldError[]> {
   const errors = new FoundErrors();
-  validate(new Field(errors, policy));
+  validate(new Field(errors, capabilities));
   for (const rules of errors.later) yield* rules();
   return errors.toList();
 }

@@ -11,8 +11,8 @@ import { validatePod } from './pod-validation.ts';
 
 const verbs = ['get', 'patch', 'update'] as const;
 
-export function ephemeralContainersSubresource(policy: ServerCapabilities): StrategySubresource<Pod> {
-  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', policy), {
+export function ephemeralContainersSubresource(capabilities: ServerCapabilities): StrategySubresource<Pod> {
+  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', capabilities), {
     raisesGeneration: true,
     keepsMetadata: true,
     prepare: (next, old) => {

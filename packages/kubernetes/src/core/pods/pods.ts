@@ -73,8 +73,8 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     subresources: [
       bindingSubresource(server),
       evictionSubresource(server),
-      ephemeralContainersSubresource(server.policy),
-      resizeSubresource(server.policy),
+      ephemeralContainersSubresource(server.capabilities),
+      resizeSubresource(server.capabilities),
       logSubresource(server),
       ...streamSubresources(server),
       podProxySubresource(),

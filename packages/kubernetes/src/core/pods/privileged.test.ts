@@ -8,7 +8,7 @@ import { builtinResources } from '../../builtin-resources.ts';
 const context = testContext({ namespace: 'default' });
 const kindsOf = (allowsPrivileged?: boolean): ReadonlyMap<string, ResourceDefinition> =>
   new Map(
-    builtinResources(allowsPrivileged === undefined ? {} : { policy: { allowsPrivileged } }).map((definition) => [
+    builtinResources(allowsPrivileged === undefined ? {} : { capabilities: { allowsPrivileged } }).map((definition) => [
       definition.resource,
       definition,
     ]),

@@ -18,8 +18,8 @@ type Resources = DeepReadonly<ResourceRequirements>;
 const lists = ['initContainers', 'containers'] as const;
 const emptySpec: ReadonlySpec = { containers: [] };
 
-export function resizeSubresource(policy: ServerCapabilities): StrategySubresource<Pod> {
-  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', policy), {
+export function resizeSubresource(capabilities: ServerCapabilities): StrategySubresource<Pod> {
+  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', capabilities), {
     raisesGeneration: true,
     keepsMetadata: true,
     prepare: keepOnlyAmounts,

@@ -122,7 +122,7 @@ export function validateSecurityContext(
   hostUsers: boolean | undefined,
 ): void {
   const { runAsUser, runAsGroup, procMount } = context;
-  if (context.privileged === true && !at.policy.allowsPrivileged)
+  if (context.privileged === true && !at.capabilities.allowsPrivileged)
     at.child('privileged').forbidden('disallowed by cluster policy');
   validateIds(at, { runAsUser, runAsGroup });
   if (procMount !== undefined) {

@@ -89,7 +89,7 @@ export function validateHostProcess(at: Field, spec: ReadonlySpec): void {
     at.invalid('', 'If pod contains any hostProcess containers then all containers must be HostProcess containers');
   if (spec.hostNetwork !== true)
     at.child('hostNetwork').invalid(false, 'hostNetwork must be true if pod contains any hostProcess containers');
-  if (!at.policy.allowsPrivileged) at.forbidden('hostProcess containers are disallowed by cluster policy');
+  if (!at.capabilities.allowsPrivileged) at.forbidden('hostProcess containers are disallowed by cluster policy');
 }
 
 /** `at` is the spec. */

@@ -6,7 +6,7 @@ export const shouter: Controller = controller(ConfigMap, { name: 'shouter' }).re
   async ({ metadata, data }, { client }) => {
     const shouted = data?.text?.toUpperCase();
     if (shouted === undefined || shouted === data?.shouted) return; // until the next change
-    const { namespace = '', name = '' } = metadata ?? {};
+    const { namespace, name } = metadata;
     await client.patch(ConfigMap, { namespace, name }, { type: 'merge', body: { data: { shouted } } });
   }, // if it rejects, the object is retried with growing delays
 );

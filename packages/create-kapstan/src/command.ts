@@ -23,7 +23,7 @@ export async function main(args: readonly string[], options: CommandOptions = {}
     if (line === 'version') return print(`${command} ${await ownVersion()}\n`);
     const project = await createProject(directory, line);
     print(`Created ${project.files.length} files in ${shown(directory, project)}\n`);
-    const isInstalled = line.install && (await install(project));
+    const isInstalled = line.install && (await install(project, line.packages));
     print(nextSteps(shown(directory, project), isInstalled));
     return line.install && !isInstalled ? 1 : 0;
   } catch (error) {
@@ -37,15 +37,18 @@ export async function main(args: readonly string[], options: CommandOptions = {}
   }
 }
 
-/** Returns false when npm failed; its own output explains why. */
-async function install({ directory }: CreatedProject): Promise<boolean> {
+/** Returns false when npm failed; its own output explains why. `packages`: the directory of packed packages, if one was named. */
+async function install({ directory }: CreatedProject, packages: string | undefined): Promise<boolean> {
+  print('npm installs its packages …\n');
   for (const args of [
     ['install', '--no-audit', '--no-fund'],
     ['run', 'generate', '--silent'],
   ]) {
     const status = await runNpm(args, directory);
     if (status === 0) continue;
-    printError(`"npm ${args.join(' ')}" failed; the files stay, so run it again in ${directory}\n`);
+    const advice =
+      packages === undefined ? '; if the registry lacks @kapstan/*, name packed packages with --packages' : '';
+    printError(`"npm ${args.join(' ')}" failed; the files stay, so run it again in ${directory}${advice}\n`);
     return false;
   }
   return true;

@@ -59,15 +59,15 @@ describe('facts', () => {
   it('every resource that is stored has a key, columns, field selectors and a kind with a schema and a message', () => {
     const { resources, notStored } = storageKeyFacts();
     for (const id of Object.keys(discoveryFacts().resources).filter((each) => !notStored.includes(each))) {
-      expect(resources, id).toHaveProperty([id]);
+      expect(resources, `storagekeys.json: ${id}`).toHaveProperty([id]);
       const kind = discoveryFacts().resources[id]?.kind;
       const definition = schemaFacts().kinds[`${id.slice(0, id.lastIndexOf('/'))}/${kind}`];
-      expect(definition, id).toBeDefined();
-      expect(schemaFacts().definitions, id).toHaveProperty([definition ?? '']);
+      expect(definition, `schemas.json, kinds: ${id}`).toBeDefined();
+      expect(schemaFacts().definitions, `schemas.json, definitions: ${id}`).toHaveProperty([definition ?? '']);
       if (!definition?.startsWith('aggregator/'))
-        expect(protobufFacts().messages, id).toHaveProperty([definition ?? '']);
-      expect(tableColumnFacts().resources, id).toHaveProperty([id]);
-      expect(fieldSelectorFacts().resources, id).toHaveProperty([id]);
+        expect(protobufFacts().messages, `protobuf.json: ${id}`).toHaveProperty([definition ?? '']);
+      expect(tableColumnFacts().resources, `tablecolumns.json: ${id}`).toHaveProperty([id]);
+      expect(fieldSelectorFacts().resources, `fieldselectors.json: ${id}`).toHaveProperty([id]);
     }
   });
 });

@@ -3,7 +3,7 @@
 
 import type { Revision, StatusError } from '@kapstan/api';
 import { badRequest, expired } from '@kapstan/api/errors';
-import { JsonSyntaxError, parseRevision } from '@kapstan/api/internal';
+import { JsonSyntaxError, parseRevision, readDecimal } from '@kapstan/api/internal';
 import { JsonFieldError, readContinueFields } from './continue-fields.ts';
 import { keyAfter } from './key-range.ts';
 
@@ -38,7 +38,7 @@ export function encodeContinue(fromKey: string, prefix: string, revision: number
 export function decodeContinue(token: string, prefix: string): ContinuePosition {
   const { v, rv, start } = fieldsOf(token);
   if (v !== version) throw badToken(`server does not recognize this encoded version ${v}`);
-  if (BigInt(rv) === 0n) throw badToken(`incorrect encoded start resourceVersion (version ${version})`);
+  if (readDecimal(rv) === 0n) throw badToken(`incorrect encoded start resourceVersion (version ${version})`);
   if (start === '') throw badToken(`encoded start key empty (version ${version})`);
   const path = start.startsWith('/') ? start : `/${start}`;
   if (!isCleanPath(path)) throw badToken(start);

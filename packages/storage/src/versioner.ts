@@ -2,7 +2,7 @@
 // storage/api_object_versioner.go.
 import { type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { tooLargeResourceVersion } from '@kapstan/api/errors';
-import { formatRevision, parseRevision } from '@kapstan/api/internal';
+import { formatRevision, parseRevision, readDecimal } from '@kapstan/api/internal';
 
 /**
  * Parses a version. `""` and `"0"` give 0. Throws a StatusError (500 without a reason, as kube-apiserver answers) for
@@ -48,7 +48,7 @@ export function requireNotOlder(asked: string | undefined, current: Revision, re
 
 /** Writes a uint64 as Go prints it: all digits, no leading zeros. */
 export function plainNumber(asked: string): string {
-  return BigInt(asked).toString();
+  return String(readDecimal(asked));
 }
 
 /** Returns the version text of a list. A store never issues revision 0. */

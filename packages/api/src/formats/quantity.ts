@@ -216,13 +216,13 @@ interface WrittenParts {
  */
 function partsOf(text: string): WrittenParts {
   const start = text[0] === '-' || text[0] === '+' ? 1 : 0;
-  const wholeStart = endOfRun(text, start, isZero);
-  const wholeEnd = endOfRun(text, wholeStart, isDigit);
+  const wholeStart = endOfRun(text, start, zeros);
+  const wholeEnd = endOfRun(text, wholeStart, digitRun);
   const fractionStart = text[wholeEnd] === '.' ? wholeEnd + 1 : wholeEnd;
-  const fractionEnd = fractionStart === wholeEnd ? wholeEnd : endOfRun(text, fractionStart, isDigit);
-  const lettersEnd = endOfRun(text, fractionEnd, isSuffixLetter);
+  const fractionEnd = fractionStart === wholeEnd ? wholeEnd : endOfRun(text, fractionStart, digitRun);
+  const lettersEnd = endOfRun(text, fractionEnd, suffixLetters);
   const exponentStart = text[lettersEnd] === '-' || text[lettersEnd] === '+' ? lettersEnd + 1 : lettersEnd;
-  if (text === '' || endOfRun(text, exponentStart, isDigit) < text.length) {
+  if (text === '' || endOfRun(text, exponentStart, digitRun) < text.length) {
     throw new TypeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
   }
   return {
@@ -233,16 +233,16 @@ function partsOf(text: string): WrittenParts {
   };
 }
 
-function endOfRun(text: string, start: number, belongs: (code: number) => boolean): number {
-  let end = start;
-  while (end < text.length && belongs(text.charCodeAt(end))) end += 1;
-  return end;
+/** `run`: a sticky pattern of one repeated character class, which V8 matches many times faster than a loop. */
+function endOfRun(text: string, start: number, run: RegExp): number {
+  run.lastIndex = start;
+  run.test(text);
+  return run.lastIndex;
 }
 
-const isZero = (code: number): boolean => code === 0x30;
-const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
-const suffixLetters: ReadonlySet<number> = new Set([...'eEinumkKMGTP'].map((letter) => letter.charCodeAt(0)));
-const isSuffixLetter = (code: number): boolean => suffixLetters.has(code);
+const zeros = /0*/y;
+const digitRun = /[0-9]*/y;
+const suffixLetters = /[eEinumkKMGTP]*/y;
 
 /** Returns a whole number as an amount; default format DecimalSI. */
 export function quantityOf(value: number | bigint, format: QuantityFormat = 'DecimalSI'): Quantity {

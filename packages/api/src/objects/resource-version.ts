@@ -1,5 +1,7 @@
 // The two kinds of version: opaque text for clients, an ordered number inside the storage stack.
 
+import { readDecimal } from '../formats/parse-int64.ts';
+
 declare const brand: unique symbol;
 /** A nominal type: a `T` that only its parser can make. */
 export type Brand<T, B extends string> = T & { readonly [brand]: B };
@@ -13,9 +15,14 @@ export type Revision = Brand<number, 'Revision'>;
 const uint64 = /^(?:0|[1-9][0-9]*)$/;
 const maxUint64 = 18_446_744_073_709_551_615n;
 
+function uint64Of(text: string): bigint | undefined {
+  const value = /^[0-9]/.test(text) ? readDecimal(text) : undefined;
+  return value === undefined || value > maxUint64 ? undefined : value;
+}
+
 /** True for a base-10 uint64 as Go's strconv.ParseUint reads it (leading zeros allowed). */
 export function isUint64(text: string): boolean {
-  return /^[0-9]+$/.test(text) && BigInt(text) <= maxUint64;
+  return uint64Of(text) !== undefined;
 }
 
 /**
@@ -25,8 +32,8 @@ export function isUint64(text: string): boolean {
  */
 export function parseRevision(text: string): Revision | undefined {
   if (text === '') return 0 as Revision;
-  if (!isUint64(text)) return undefined;
-  const value = BigInt(text);
+  const value = uint64Of(text);
+  if (value === undefined) return undefined;
   return Number(value > BigInt(Number.MAX_SAFE_INTEGER) ? BigInt(Number.MAX_SAFE_INTEGER) : value) as Revision;
 }
 

@@ -1,4 +1,5 @@
 // Reads texts of formats that expressions see as times and bytes. Source: kube-openapi pkg/validation/strfmt.
+import { parseInt64 } from '@kapstan/api/internal';
 import { CelDuration, CelFailure, parseGoDuration, parseTimestamp } from '@kapstan/cel';
 
 type ReadText = (text: string) => unknown;
@@ -49,8 +50,8 @@ function readDuration(text: string): unknown {
   const invalid = (why: string): CelFailure => new CelFailure(`Invalid duration ${text}: ${why}`);
   let nanos: bigint | undefined;
   for (const [, amount = '', name = ''] of text.matchAll(/(?<!\d)(\d+)\s*([A-Za-z\u00b5]+)/g)) {
-    const count = BigInt(amount);
-    if (BigInt.asIntN(64, count) !== count) return invalid(`strconv.Atoi: parsing "${amount}": value out of range`);
+    const count = parseInt64(amount);
+    if (count === undefined) return invalid(`strconv.Atoi: parsing "${amount}": value out of range`);
     const unit = unitOf(name.toLowerCase());
     if (unit !== undefined) nanos = BigInt.asIntN(64, (nanos ?? 0n) + count * unit);
   }

@@ -10,6 +10,7 @@ import {
   type MemberList,
   membersPerSlice,
   namesInSlices,
+  readDecimal,
   rememberSize,
   type SlicedWork,
   setOwn,
@@ -309,8 +310,8 @@ class TypedDecoder {
     if (!isNumber(value)) return this.#wrongType(value, node);
     const wide = node.format === 'int64' || node.format === undefined;
     const text = String(value);
-    if (!/^-?\d+$/.test(text)) return this.#wrongNumber(value, node);
-    const integer = BigInt(text);
+    const integer = readDecimal(text);
+    if (integer === undefined) return this.#wrongNumber(value, node);
     // The converter of maps keeps the lowest bits of a number that is too large.
     const isCut = this.#options.words === 'unstructured' && BigInt.asIntN(64, integer) === integer;
     if (!wide && isCut) return Number(BigInt.asIntN(32, integer));

@@ -29,6 +29,7 @@ export abstract class CelList extends CelBox {
 /** A list of an expression, or of JSON. */
 export type AnyList = readonly unknown[] | CelList;
 
+/** Returns whether a value of an expression is a list. */
 export function isList(value: unknown): value is AnyList {
   return Array.isArray(value) || value instanceof CelList;
 }

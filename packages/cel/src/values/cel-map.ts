@@ -120,6 +120,7 @@ function isInnerInt(value: number): boolean {
 /** A map of an expression, or of JSON. */
 export type AnyMap = CelMapping | JsonMap;
 
+/** Returns whether a value of an expression is a map. */
 export function isMap(value: unknown): value is AnyMap {
   return kindOf(value) === 'map';
 }

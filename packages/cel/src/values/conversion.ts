@@ -1,4 +1,5 @@
 // Conversions such as int(x), string(x), timestamp(x), and the errors of values that cannot be converted.
+import { readDecimal } from '@kapstan/api/internal';
 import type { CelType } from '../types/cel-type.ts';
 import {
   boolType,
@@ -160,7 +161,7 @@ const conversions: ReadonlyMap<CelType, Conversion> = new Map([
 ]);
 
 function parseDecimal(text: string, form: RegExp): bigint | undefined {
-  return form.test(text) ? BigInt(text.replace(/^\+/, '')) : undefined;
+  return form.test(text) ? readDecimal(text) : undefined;
 }
 
 function doubleToInt(value: number): unknown {

@@ -45,7 +45,7 @@ export const patchCases: readonly GrowthCase[] = [
     prepare: (n) => [
       {
         method: 'POST',
-        path: `${configMaps}?dryRun=All`,
+        path: configMaps,
         body: configMap({}, { finalizers: times(n, (i) => `a.io/f${i}`) }),
       },
     ],
@@ -53,6 +53,8 @@ export const patchCases: readonly GrowthCase[] = [
       ...{ method: 'PATCH', path: `${growing}?dryRun=All`, contentType: strategic },
       body: { metadata: { '$deleteFromPrimitiveList/finalizers': times(n / 2, (i) => `a.io/f${i * 2}`) } },
     }),
+    codes: [200],
+    made: [growing],
   },
   {
     name: 'apply of many keys',

@@ -1,13 +1,12 @@
 // Decodes values of the query as Kubernetes' conversion of Go's url.Values does. Used by every parser of options.
 
 import { badRequest } from '@kapstan/api/errors';
-import { goQuote } from '@kapstan/api/internal';
+import { goQuote, parseInt64 } from '@kapstan/api/internal';
 import type { QueryOptions, QueryOptionTypes } from '../../registry/definition/resource-definition.ts';
 import { canonicalTime, GoTimeError } from '../../schema/go/go-time.ts';
 
 const maxInt64 = 9_223_372_036_854_775_807n;
 const maxUint16 = 65_535n;
-const minInt64 = -9_223_372_036_854_775_808n;
 
 /**
  * Decodes a boolean. Absent gives undefined; "false" (any case) and "0" give false; everything else, "" included, gives
@@ -22,8 +21,8 @@ export function decodeBoolean(text: string | null): boolean | undefined {
 export function decodeInteger(text: string | null): number | undefined {
   if (text === null) return undefined;
   if (!/^[+-]?[0-9]+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
-  const value = BigInt(text.replace(/^\+/, ''));
-  if (value > maxInt64 || value < minInt64) {
+  const value = parseInt64(text);
+  if (value === undefined) {
     throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: value out of range`);
   }
   const clamped = Math.min(Math.max(Number(value), Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
@@ -49,7 +48,7 @@ function decodeList(texts: readonly string[], type: 'strings' | 'numbers'): read
       const refuse = (why: string): Error =>
         badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`);
       if (!/^[0-9]+$/.test(text)) throw refuse('invalid syntax');
-      if (BigInt(text) > maxUint16) throw refuse('value out of range');
+      if ((parseInt64(text) ?? maxInt64) > maxUint16) throw refuse('value out of range');
       return String(Number(text));
     });
 }

@@ -42,18 +42,27 @@ export function parseWriteOptions(
 /** Returns the owner of the written fields: the requested manager, or the client's name up to the first slash. */
 export function managerOrUserAgent(fieldManager: string, userAgent: string | undefined): string {
   if (fieldManager !== '') return fieldManager;
-  const prefix = (userAgent ?? '').split('/')[0] ?? '';
-  const name = isPlain(prefix) ? prefix : [...prefix].filter((character) => isPrintable(character)).join('');
-  return name === '' ? 'unknown' : cutToBytes(name, maxManagerBytes);
+  const text = userAgent ?? '';
+  const slash = text.indexOf('/');
+  const prefix = slash === -1 ? text : text.slice(0, slash);
+  const name = isShortAndPlain(prefix) ? prefix : printableStart(prefix);
+  return name === '' ? 'unknown' : name;
 }
 
 /** True for printable ASCII. Nearly all names are, and one pattern is cheaper than a look at each character. */
-function isPlain(text: string): boolean {
-  return /^[ -~]*$/.test(text);
+function isShortAndPlain(text: string): boolean {
+  return text.length <= maxManagerBytes && /^[ -~]*$/.test(text);
 }
 
-function cutToBytes(text: string, maxBytes: number): string {
-  let cut = text;
-  while (Buffer.byteLength(cut) > maxBytes) cut = cut.slice(0, -1);
-  return cut;
+/** Returns as many printable characters as a manager's name may have bytes. */
+function printableStart(text: string): string {
+  let start = '';
+  let bytes = 0;
+  for (const character of text) {
+    if (!isPrintable(character)) continue;
+    bytes += Buffer.byteLength(character);
+    if (bytes > maxManagerBytes) break;
+    start += character;
+  }
+  return start;
 }

@@ -1,6 +1,8 @@
 // LevelVersion: the strictness of a pod security policy, and the release of Kubernetes whose rules it follows. Read
 // from labels of namespaces by namespace-policy.ts. Source: pod-security-admission/api/helpers.go.
 
+import { parseInt64 } from '@kapstan/api/internal';
+
 const levels = ['privileged', 'baseline', 'restricted'] as const;
 
 export type Level = (typeof levels)[number];
@@ -26,7 +28,7 @@ export function parseVersion(text: string): LevelVersion['version'] | undefined 
   if (text === 'latest') return 'latest';
   const [, minor] = /^v1\.(0|[1-9][0-9]*)$/.exec(text) ?? [];
   // Go's Atoi refuses numbers that do not fit an int64.
-  if (minor === undefined || BigInt(minor) > 2n ** 63n - 1n) return undefined;
+  if (minor === undefined || parseInt64(minor) === undefined) return undefined;
   return Number(minor);
 }
 

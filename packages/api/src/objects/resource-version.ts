@@ -15,14 +15,10 @@ export type Revision = Brand<number, 'Revision'>;
 const uint64 = /^(?:0|[1-9][0-9]*)$/;
 const maxUint64 = 18_446_744_073_709_551_615n;
 
+/** Reads a base-10 uint64 like Go's strconv.ParseUint (leading zeros allowed). */
 function uint64Of(text: string): bigint | undefined {
   const value = /^[0-9]/.test(text) ? readDecimal(text) : undefined;
   return value === undefined || value > maxUint64 ? undefined : value;
-}
-
-/** True for a base-10 uint64 as Go's strconv.ParseUint reads it (leading zeros allowed). */
-export function isUint64(text: string): boolean {
-  return uint64Of(text) !== undefined;
 }
 
 /**

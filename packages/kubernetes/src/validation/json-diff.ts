@@ -63,11 +63,12 @@ function hunkText(changes: readonly Change[], before: readonly string[], after: 
   const lines: string[] = [];
   let shown = first.aStart - head;
   for (const { aStart, aEnd, bStart, bEnd } of changes) {
-    lines.push(...mark(' ', before.slice(shown, aStart)));
-    lines.push(...mark('-', before.slice(aStart, aEnd)), ...mark('+', after.slice(bStart, bEnd)));
+    mark(lines, ' ', before.slice(shown, aStart));
+    mark(lines, '-', before.slice(aStart, aEnd));
+    mark(lines, '+', after.slice(bStart, bEnd));
     shown = aEnd;
   }
-  lines.push(...mark(' ', before.slice(shown, shown + tail)));
+  mark(lines, ' ', before.slice(shown, shown + tail));
   const ranges = [rangeText(first.aStart - head, last.aEnd + tail), rangeText(first.bStart - head, last.bEnd + tail)];
   return `@@ -${ranges[0]} +${ranges[1]} @@\n${lines.join('')}`;
 }
@@ -100,6 +101,7 @@ function outerBlocks(a: readonly string[], b: readonly string[]): readonly Match
   return blocks.filter(({ size }) => size > 0);
 }
 
-function mark(sign: string, lines: readonly string[]): string[] {
-  return lines.map((line) => `${sign}${line}\n`);
+/** Appends one by one: a call takes no hundreds of thousands of arguments. */
+function mark(target: string[], sign: string, lines: readonly string[]): void {
+  for (const line of lines) target.push(`${sign}${line}\n`);
 }

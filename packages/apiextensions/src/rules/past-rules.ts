@@ -8,16 +8,19 @@ import type { KnownExpressions } from './rule-compilation.ts';
 import { itemsOf, type RuleSchema, rulesOf, valuesOf } from './rule-schema.ts';
 
 type Spec = DeepReadonly<CustomResourceDefinitionSpec>;
+type Validation = Spec['versions'][number]['schema'];
 
 export class PastRules implements KnownExpressions {
-  readonly #next: Spec;
   readonly #old: Spec | undefined;
+  readonly #nextSchemas: ReadonlyMap<string, Validation>;
+  readonly #oldSchemas: ReadonlyMap<string, Validation>;
   #texts: { readonly rules: Set<string>; readonly messages: Set<string> } | undefined;
 
   /** `old` is undefined for a new definition. */
   constructor(next: Spec, old: Spec | undefined) {
-    this.#next = next;
     this.#old = old;
+    this.#nextSchemas = schemasOf(next);
+    this.#oldSchemas = schemasOf(old);
   }
 
   hasRule(text: string): boolean {
@@ -30,8 +33,8 @@ export class PastRules implements KnownExpressions {
 
   /** True when a version's schema has not changed. */
   isUnchanged(version: string): boolean {
-    const schemas = [this.#next, this.#old].map((spec) => spec?.versions?.find(({ name }) => name === version)?.schema);
-    return schemas[1] !== undefined && jsonEqual(schemas[0], schemas[1]);
+    const old = this.#oldSchemas.get(version);
+    return old !== undefined && jsonEqual(this.#nextSchemas.get(version), old);
   }
 
   #known(): { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> } {
@@ -43,6 +46,13 @@ export class PastRules implements KnownExpressions {
     this.#texts = texts;
     return texts;
   }
+}
+
+/** Version → its schema. Of versions with the same name, which are refused, the first counts. */
+function schemasOf(spec: Spec | undefined): ReadonlyMap<string, Validation> {
+  const schemas = new Map<string, Validation>();
+  for (const { name, schema } of spec?.versions ?? []) if (!schemas.has(name)) schemas.set(name, schema);
+  return schemas;
 }
 
 function collect(schema: RuleSchema, texts: { readonly rules: Set<string>; readonly messages: Set<string> }): void {

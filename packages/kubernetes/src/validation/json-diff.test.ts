@@ -48,3 +48,8 @@ it('finds matches in texts that repeat most of their lines', () => {
   const old = Array.from({ length: 300 }, (_, index) => (index % 10 === 0 ? index : 0));
   expect(jsonDiff(old, old.with(100, 7)).match(/^[-+] .*$/gm)).toEqual(['- 100,', '+ 7,']);
 });
+
+it('shows a change of several hundred thousand lines', () => {
+  const old = Array.from({ length: 300_000 }, (_, index) => index);
+  expect(jsonDiff(old, [0]).match(/^-/gm)).toHaveLength(300_000);
+});

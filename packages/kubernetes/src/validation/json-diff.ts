@@ -5,9 +5,6 @@ import { type MatchingBlock, matchingBlocks } from './line-matcher.ts';
 
 const contextLines = 3;
 
-/** Longest text, in lines, whose inner matches are looked for: the search takes more than linear time. */
-const maxMatchedLines = 5_000;
-
 /** Returns the diff between two values of an internal type. */
 export function internalDiff(type: string, old: unknown, next: unknown): string {
   return jsonDiff(internalForm(type, old), internalForm(type, next));
@@ -17,9 +14,7 @@ export function internalDiff(type: string, old: unknown, next: unknown): string 
 export function jsonDiff(old: unknown, next: unknown): string {
   const before = linesOf(old);
   const after = linesOf(next);
-  const isLong = Math.max(before.length, after.length) > maxMatchedLines;
-  const blocks = isLong ? outerBlocks(before, after) : matchingBlocks(before, after);
-  return hunksOf(changesOf(blocks, before, after))
+  return hunksOf(changesOf(matchingBlocks(before, after), before, after))
     .map((changes) => hunkText(changes, before, after))
     .join('');
 }
@@ -63,11 +58,12 @@ function hunkText(changes: readonly Change[], before: readonly string[], after: 
   const lines: string[] = [];
   let shown = first.aStart - head;
   for (const { aStart, aEnd, bStart, bEnd } of changes) {
-    lines.push(...mark(' ', before.slice(shown, aStart)));
-    lines.push(...mark('-', before.slice(aStart, aEnd)), ...mark('+', after.slice(bStart, bEnd)));
+    mark(lines, ' ', before.slice(shown, aStart));
+    mark(lines, '-', before.slice(aStart, aEnd));
+    mark(lines, '+', after.slice(bStart, bEnd));
     shown = aEnd;
   }
-  lines.push(...mark(' ', before.slice(shown, shown + tail)));
+  mark(lines, ' ', before.slice(shown, shown + tail));
   const ranges = [rangeText(first.aStart - head, last.aEnd + tail), rangeText(first.bStart - head, last.bEnd + tail)];
   return `@@ -${ranges[0]} +${ranges[1]} @@\n${lines.join('')}`;
 }
@@ -86,20 +82,7 @@ function linesOf(value: unknown): string[] {
 /** Go's encoder escapes these characters. */
 const escaped = (character: string): string => `\\u00${character.charCodeAt(0).toString(16)}`;
 
-/** Returns what both texts begin and end with. */
-function outerBlocks(a: readonly string[], b: readonly string[]): readonly MatchingBlock[] {
-  const most = Math.min(a.length, b.length);
-  let start = 0;
-  while (start < most && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < most - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const blocks = [
-    { a: 0, b: 0, size: start },
-    { a: a.length - end, b: b.length - end, size: end },
-  ];
-  return blocks.filter(({ size }) => size > 0);
-}
-
-function mark(sign: string, lines: readonly string[]): string[] {
-  return lines.map((line) => `${sign}${line}\n`);
+/** Appends one by one: a call takes no hundreds of thousands of arguments. */
+function mark(target: string[], sign: string, lines: readonly string[]): void {
+  for (const line of lines) target.push(`${sign}${line}\n`);
 }

@@ -18,19 +18,43 @@ interface Range {
 /** From this length on, lines that occur often in the second text do not begin a match. */
 const manyLines = 200;
 
-/** Returns the matching blocks in order. */
+/** Longest text, in lines, whose inner matches are looked for. */
+const maxMatchedLines = 5_000;
+
+/** Most comparisons of lines, about 10 ms, because the search takes quadratic time. Enough for dozens of changes of an ordinary pod. */
+const maxSteps = 100_000;
+
+/** Returns the matching blocks in order. Once the search takes too long, what is left is matched at both ends alone. */
 export function matchingBlocks(a: readonly string[], b: readonly string[]): readonly MatchingBlock[] {
-  const places = rarePlaces(b);
+  const whole: Range = { aLow: 0, aHigh: a.length, bLow: 0, bHigh: b.length };
+  if (Math.max(a.length, b.length) > maxMatchedLines) return joined(outerBlocks(a, b, whole));
+  const search: Search = { places: rarePlaces(b), stepsLeft: maxSteps };
   const found: MatchingBlock[] = [];
-  const open: Range[] = [{ aLow: 0, aHigh: a.length, bLow: 0, bHigh: b.length }];
+  const open: Range[] = [whole];
   for (let range = open.pop(); range !== undefined; range = open.pop()) {
-    const block = longestMatch(a, b, { range, places });
-    if (block.size === 0) continue;
+    const block = longestMatch(a, b, { range, search });
+    if (block === undefined) found.push(...outerBlocks(a, b, range));
+    if (block === undefined || block.size === 0) continue;
     found.push(block);
     open.push({ ...range, aHigh: block.a, bHigh: block.b });
     open.push({ ...range, aLow: block.a + block.size, bLow: block.b + block.size });
   }
   return joined(found.sort((one, other) => one.a - other.a));
+}
+
+/** Returns what a range of both texts begins and ends with. */
+function outerBlocks(a: readonly string[], b: readonly string[], range: Range): readonly MatchingBlock[] {
+  const { aLow, aHigh, bLow, bHigh } = range;
+  const most = Math.min(aHigh - aLow, bHigh - bLow);
+  let start = 0;
+  while (start < most && a[aLow + start] === b[bLow + start]) start++;
+  let end = 0;
+  while (end < most - start && a[aHigh - 1 - end] === b[bHigh - 1 - end]) end++;
+  const blocks = [
+    { a: aLow, b: bLow, size: start },
+    { a: aHigh - end, b: bHigh - end, size: end },
+  ];
+  return blocks.filter(({ size }) => size > 0);
 }
 
 /** Line → its places in the text; lines with too many are absent. */
@@ -48,18 +72,31 @@ function rarePlaces(text: readonly string[]): ReadonlyMap<string, readonly numbe
 }
 
 interface Search {
-  readonly range: Range;
   readonly places: ReadonlyMap<string, readonly number[]>;
+  stepsLeft: number;
 }
 
-/** Returns the first of the longest matches, extended by lines that could not begin one. */
-function longestMatch(a: readonly string[], b: readonly string[], { range, places }: Search): MatchingBlock {
+/** Returns the places of a line, and counts the steps that they take. Undefined without steps left. */
+function takePlaces(search: Search, line = ''): readonly number[] | undefined {
+  const places = search.places.get(line) ?? [];
+  search.stepsLeft -= 1 + places.length;
+  return search.stepsLeft < 0 ? undefined : places;
+}
+
+/** Returns the first of the longest matches, extended by lines that could not begin one. Undefined without steps left. */
+function longestMatch(
+  a: readonly string[],
+  b: readonly string[],
+  { range, search }: { readonly range: Range; readonly search: Search },
+): MatchingBlock | undefined {
   const { aLow, aHigh, bLow, bHigh } = range;
   let best: MatchingBlock = { a: aLow, b: bLow, size: 0 };
   let lengths = new Map<number, number>();
   for (let i = aLow; i < aHigh; i++) {
     const next = new Map<number, number>();
-    for (const j of places.get(a[i] ?? '') ?? []) {
+    const places = takePlaces(search, a[i]);
+    if (places === undefined) return undefined;
+    for (const j of places) {
       if (j < bLow) continue;
       if (j >= bHigh) break;
       const size = (lengths.get(j - 1) ?? 0) + 1;

@@ -2,6 +2,12 @@
 import { creates, type GrowthCase, pod, pods, times } from '../growth-case.ts';
 
 const container = (more: object) => ({ containers: [{ name: 'c', image: 'i', ...more }] });
+/** Updates a pod in a way that is refused, with an error that shows the differences. */
+const refusesUpdate = (name: string, full: number, spec: (n: number, isNext: boolean) => object): GrowthCase => ({
+  ...{ name, full, codes: [413, 422], made: [`${pods}/growth`] },
+  prepare: (n) => [{ method: 'POST', path: pods, body: pod(spec(n, false)) }],
+  request: (n) => ({ method: 'PUT', path: `${pods}/growth`, body: pod(spec(n, true)) }),
+});
 const ofPod = { path: `${pods}`, codes: [201, 413, 422] } as const;
 
 export const validationCases: readonly GrowthCase[] = [
@@ -20,4 +26,10 @@ export const validationCases: readonly GrowthCase[] = [
     full: 60_000,
     body: (n) => pod(container({ env: times(n, (i) => ({ name: `E${i}`, value: 'x' })) })),
   }),
+  refusesUpdate('refused update of a pod of many volumes', 40_000, (n, isNext) => ({
+    volumes: times(n, (i) => ({ name: `${isNext ? 'w' : 'v'}${i}`, emptyDir: {} })),
+  })),
+  refusesUpdate('refused update of every other argument of a pod', 4_700, (n, isNext) =>
+    container({ args: times(n, (i) => (isNext && i % 2 === 0 ? `b${i}` : `a${i}`)) }),
+  ),
 ];

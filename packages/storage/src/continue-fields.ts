@@ -2,7 +2,16 @@
 // of several members of one name wins, null changes nothing, and the error names the first wrong type. Used by
 // continue-token.ts. Source: encoding/json of Go, continueToken of apiserver storage/continue.go.
 import { ExactNumber } from '@kapstan/api';
-import { isJsonObject, JsonSyntaxError, jsonSyntaxFault, readJsonSlowly } from '@kapstan/api/internal';
+import {
+  isJsonObject,
+  JsonLimitError,
+  JsonSyntaxError,
+  jsonSyntaxFault,
+  parseInt64,
+  readJsonInSlices,
+  type readJsonSlowly,
+  runWhole,
+} from '@kapstan/api/internal';
 
 /** Thrown for a value that the struct has no place for. The message is Go's. */
 export class JsonFieldError extends Error {}
@@ -46,10 +55,14 @@ function membersOf(bytes: Uint8Array): Iterable<readonly [string, unknown]> {
   return repeats.get(value) ?? Object.entries(value);
 }
 
+/** A token has three members; a forged one with many more is not read to its end, because that would take long. */
+const limits = { maxValues: 1_000, maxMembers: 1_000 };
+
 function read(bytes: Uint8Array): ReturnType<typeof readJsonSlowly> {
   try {
-    return readJsonSlowly(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
+    return runWhole(readJsonInSlices(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes), limits));
   } catch (error) {
+    if (error instanceof JsonLimitError) throw new JsonFieldError('json: too many values', { cause: error });
     // Go's error names the first wrong byte, because Go reads byte by byte.
     throw error instanceof JsonSyntaxError ? new JsonSyntaxError(jsonSyntaxFault(bytes) ?? error.message) : error;
   }
@@ -59,7 +72,7 @@ function read(bytes: Uint8Array): ReturnType<typeof readJsonSlowly> {
 function int64Of(value: unknown): string | undefined {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return undefined;
   const text = String(value);
-  return /^-?\d+$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? text : undefined;
+  return parseInt64(text) === undefined ? undefined : text;
 }
 
 /** Returns the type as Go's errors name it: a number that does not fit a number field appears with its value. */

@@ -8,6 +8,8 @@ export interface GrowthRequest {
   readonly contentType?: string;
   /** Default: application/json. */
   readonly accept?: string;
+  /** Further headers. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Texts and bytes are sent unchanged; anything else as JSON. */
   readonly body?: unknown;
   /**
@@ -47,7 +49,7 @@ export interface GrowthCase {
 }
 
 /** All cases use the same path, because each one's objects are deleted before the next. */
-const namespacePath = '/api/v1/namespaces/default';
+export const namespacePath = '/api/v1/namespaces/default';
 export const configMaps: string = `${namespacePath}/configmaps`;
 export const pods: string = `${namespacePath}/pods`;
 

@@ -125,10 +125,17 @@ export class GrowthServer {
     return answer;
   }
 
-  #sendOnce({ method, path, contentType = 'application/json', accept, body }: GrowthRequest): Promise<Answer> {
+  #sendOnce({
+    method,
+    path,
+    contentType = 'application/json',
+    accept,
+    headers: more,
+    body,
+  }: GrowthRequest): Promise<Answer> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array;
     const bytes = body === undefined ? undefined : Buffer.from(isRaw ? body : JSON.stringify(body));
-    const headers: Record<string, string | number> = { authorization: `Bearer ${this.#token}` };
+    const headers: Record<string, string | number> = { authorization: `Bearer ${this.#token}`, ...more };
     if (accept !== undefined) headers.accept = accept;
     if (bytes !== undefined) {
       headers['content-type'] = contentType;

@@ -62,8 +62,7 @@ export function* parseJsonInSlices(text: string, limits?: JsonLimits): SlicedWor
 /** Returns Go's error for bytes that are not JSON, or undefined. It reads byte by byte, whatever the encoding. */
 export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
   try {
-    const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
-    runWhole(new Scanner(text, { units: 'bytes' }).document());
+    runWhole(new Scanner(oneCharacterPerByte(bytes), { units: 'bytes' }).document());
     return undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return error.message;
@@ -71,6 +70,15 @@ export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
   }
 }
 
+function oneCharacterPerByte(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += bytesPerCall)
+    text += String.fromCharCode(...bytes.subarray(at, at + bytesPerCall));
+  return text;
+}
+
+/** Arguments of one call are few enough for every stack. */
+const bytesPerCall = 4_096;
 const beginning = 'looking for beginning of value';
 const valuesPerSlice = 512;
 /**

@@ -10,6 +10,7 @@ import { customResourceCases } from './custom-resource-cases.ts';
 import { definitionCases } from './definition-cases.ts';
 import { denseCases } from './dense-cases.ts';
 import { flowControlCases } from './flow-control-cases.ts';
+import { headCases } from './head-cases.ts';
 import { identityCases } from './identity-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
@@ -26,6 +27,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...metadataCases,
   ...patchCases,
   ...selectorCases,
+  ...headCases,
   ...validationCases,
   ...stageCases,
   ...denseCases,

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parseFieldSelector } from './field-selector.ts';
 
 describe('parseFieldSelector', () => {
@@ -45,5 +45,33 @@ describe('parseFieldSelector', () => {
   it('knows the value that a field must have', () => {
     expect(parseFieldSelector('a!=1,a=2').exactValue('a')).toBe('2');
     expect(parseFieldSelector('a!=1').exactValue('a')).toBeUndefined();
+  });
+
+  it('holds many terms to the fields', () => {
+    const others = Array.from({ length: 20 }, (_, i) => `metadata.name!=a${i}`).join(',');
+    expect(parseFieldSelector(others).matches(fields)).toBe(true);
+    expect(parseFieldSelector(`${others},metadata.name!=b`).matches(fields)).toBe(false);
+  });
+
+  it('parses a text once for all that ask for it in turn', () => {
+    const selector = parseFieldSelector('metadata.name=once');
+    expect(parseFieldSelector('metadata.name=once')).toBe(selector);
+    for (const _time of [1, 2]) expect(() => parseFieldSelector('once')).toThrow("can't understand 'once'");
+  });
+
+  it.each([
+    ['value', `a=${'x'.repeat(2_000)}`],
+    ['term', 'x'.repeat(2_000)],
+    ['value of escapes', `a=${String.raw`\,`.repeat(1_000)}`],
+  ])('cuts a long %s a few times, not at each character', (_name, text) => {
+    const slice = vi.spyOn(String.prototype, 'slice');
+    try {
+      parseFieldSelector(text);
+    } catch {
+      // Only the work counts here.
+    }
+    const cuts = slice.mock.calls.length;
+    slice.mockRestore();
+    expect(cuts).toBeLessThan(20);
   });
 });

@@ -22,10 +22,15 @@ export const selectorCases: readonly GrowthCase[] = [
   },
   {
     name: 'list with a field selector of many terms',
-    full: 1_000,
+    full: 40_000,
     request: (n) => ({
       method: 'GET',
       path: `${configMaps}?fieldSelector=${inQuery(times(n, () => 'metadata.name!=a').join(','))}`,
     }),
+  },
+  {
+    name: 'list with a field selector of one long value',
+    full: 900_000,
+    request: (n) => ({ method: 'GET', path: `${configMaps}?fieldSelector=metadata.name%3D${'a'.repeat(n)}` }),
   },
 ];

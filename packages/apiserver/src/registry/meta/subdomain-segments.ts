@@ -25,9 +25,10 @@ export function validateSubdomainSegments(
   let uncut = 0;
   let before = slash;
   let isWrong = false;
-  for (let i = 0; i <= text.length; i++) {
-    const unit = i < text.length ? text.charCodeAt(i) : slash;
-    if (!isWrong) isWrong = !isAlphanumeric(unit) && !mayFollow(unit, before);
+  const ended = `${text}/`;
+  for (let i = 0; i < ended.length; i++) {
+    const unit = ended.charCodeAt(i);
+    if (!mayFollow(unit, before)) isWrong = true;
     before = unit;
     if (unit !== slash) continue;
     const length = i - start;
@@ -47,8 +48,8 @@ function isAlphanumeric(unit: number): boolean {
   return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x30 && unit <= 0x39);
 }
 
-/** True when the unit is a mark that may stand after the other one. */
 function mayFollow(unit: number, before: number): boolean {
+  if (isAlphanumeric(unit)) return true;
   if (unit === dash) return before === dash || isAlphanumeric(before);
   return (unit === dot || unit === slash) && isAlphanumeric(before);
 }

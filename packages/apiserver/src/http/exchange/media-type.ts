@@ -68,6 +68,9 @@ function parseClauses(header: string): readonly MediaType[] {
   return [...qualities].flatMap((quality) => groups.get(quality) ?? []).flat();
 }
 
+/** Matches a quality without other parameters, the most frequent form. */
+const onlyQuality = /^ *q=([0-9.]+) *$/;
+
 /** A media type whose parameters are read when they are asked for, all but its quality. */
 class ParsedMediaType implements MediaType {
   readonly type: string;
@@ -80,8 +83,13 @@ class ParsedMediaType implements MediaType {
     this.type = type;
     this.subtype = subtype;
     this.#parameterText = parameterText;
-    const quality = /q/i.test(parameterText) ? Number(this.parameters.get('q') ?? '1') : 1;
+    const quality = Number(this.#qualityText());
     this.quality = Number.isNaN(quality) ? 1 : quality;
+  }
+
+  #qualityText(): string {
+    if (!/q/i.test(this.#parameterText)) return '1';
+    return onlyQuality.exec(this.#parameterText)?.[1] ?? this.parameters.get('q') ?? '1';
   }
 
   get parameters(): ReadonlyMap<string, string> {

@@ -128,6 +128,7 @@ export {
 } from './registry/meta/names.ts';
 export { metaOf } from './registry/meta/object-meta.ts';
 export { annotationErrors, labelErrors, validateObjectMeta } from './registry/meta/object-meta-validation.ts';
+export { validateSubdomainSegments } from './registry/meta/subdomain-segments.ts';
 export { requirePreconditions } from './registry/store/before-delete.ts';
 export { requireValidDeleteRequest } from './registry/store/delete-request.ts';
 export { requireKeyName } from './registry/store/key-functions.ts';

@@ -45,5 +45,5 @@ export function escapeByte(byte: number): string {
 
 /** Returns the text as Go's encoding/json shows it: U+FFFD for each byte that is not UTF-8. */
 export function withoutEscapedBytes(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, '\ufffd');
+  return text.replace(/\p{Surrogate}+/gu, (run) => '\ufffd'.repeat(run.length));
 }

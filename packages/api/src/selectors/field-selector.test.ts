@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parseFieldSelector } from './field-selector.ts';
 
 describe('parseFieldSelector', () => {
@@ -46,4 +46,38 @@ describe('parseFieldSelector', () => {
     expect(parseFieldSelector('a!=1,a=2').exactValue('a')).toBe('2');
     expect(parseFieldSelector('a!=1').exactValue('a')).toBeUndefined();
   });
+
+  it('holds many terms to the fields', () => {
+    const others = Array.from({ length: 20 }, (_, i) => `metadata.name!=a${i}`).join(',');
+    expect(parseFieldSelector(others).matches(fields)).toBe(true);
+    expect(parseFieldSelector(`${others},metadata.name!=b`).matches(fields)).toBe(false);
+  });
+
+  it('parses a text once for all that ask for it in turn', () => {
+    const selector = parseFieldSelector('metadata.name=once');
+    expect(parseFieldSelector('metadata.name=once')).toBe(selector);
+    for (const _time of [1, 2]) expect(() => parseFieldSelector('once')).toThrow("can't understand 'once'");
+  });
+
+  it.each([
+    ['value', `a=${'x'.repeat(2_000)}`],
+    ['term', 'x'.repeat(2_000)],
+    ['value of escapes', `a=${String.raw`\,`.repeat(1_000)}`],
+  ])('cuts a long %s a few times, not at each character', (_name, text) => {
+    const slice = vi.spyOn(String.prototype, 'slice');
+    try {
+      parseFieldSelector(text);
+    } catch {
+      // Only the work counts here.
+    }
+    const cuts = slice.mock.calls.length;
+    slice.mockRestore();
+    expect(cuts).toBeLessThan(20);
+  });
+});
+
+it('a field selector of more than 10,000 terms is refused', () => {
+  const terms = (count: number): string => Array.from({ length: count }, (_, index) => `a!=${index}`).join();
+  expect(parseFieldSelector(terms(10_000)).requirements).toHaveLength(10_000);
+  expect(() => parseFieldSelector(terms(10_001))).toThrow('invalid selector: more than 10000 terms');
 });

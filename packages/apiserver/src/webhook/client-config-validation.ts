@@ -1,9 +1,9 @@
 // Checks how a webhook is called (by URL or service) and which authorities may certify it. Admission webhooks and conversion webhooks share
 // these rules. Source: apiserver util/webhook/validation.go.
 import { X509Certificate } from 'node:crypto';
-import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import { parseUrl } from '@kapstan/cel';
 import type { Field } from '../registry/meta/field.ts';
+import { validateSubdomainSegments } from '../registry/meta/subdomain-segments.ts';
 
 /** A clientConfig as admission webhooks and conversion webhooks have it. */
 export interface ClientConfig {
@@ -49,9 +49,9 @@ function validatePath(at: Field, path: string): void {
   if (path === '' || path === '/') return;
   if (path === '//') return at.invalid(path, 'segment[0] may not be empty');
   if (!path.startsWith('/')) at.invalid(path, "must start with a '/'");
-  at.each(path.slice(1).replace(/\/$/, '').split('/'), (segment, _place, index) => {
-    if (segment === '') at.invalid(path, `segment[${index}] may not be empty`);
-    else for (const message of dnsSubdomainErrors(segment)) at.invalid(path, `segment[${index}]: ${message}`);
+  const segments = path.slice(1, path.endsWith('/') ? Math.max(1, path.length - 1) : path.length);
+  validateSubdomainSegments(at, segments, (segment, message, index) => {
+    at.invalid(path, segment === '' ? `segment[${index}] may not be empty` : `segment[${index}]: ${message}`);
   });
 }
 
@@ -59,12 +59,29 @@ function validatePath(at: Field, path: string): void {
 export function caBundleFault(pem: string): string | undefined {
   if (pem === '') return undefined;
   let fault = 'unable to parse bytes as PEM block';
-  for (const [block, label] of pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g)) {
+  for (const { label, block } of pemBlocks(pem)) {
     if (label !== 'CERTIFICATE') fault = 'no valid certificate authority data seen';
     else if (isCertificate(block)) return undefined;
     else fault = 'failed to parse certificate: x509: malformed certificate';
   }
   return `unable to load root certificates: ${fault}`;
+}
+
+/** A text may have a hundred thousand beginnings, so none without an end searches the rest of the text. */
+function* pemBlocks(pem: string): Generator<{ readonly label: string; readonly block: string }> {
+  const lastEnds = new Map<string, number>();
+  for (const { 1: label = '', index } of pem.matchAll(/-----END ([A-Z0-9 ]+)(?=-----)/g)) lastEnds.set(label, index);
+  const begin = /-----BEGIN ([A-Z0-9 ]+)-----/g;
+  for (let found = begin.exec(pem); found !== null; found = begin.exec(pem)) {
+    const { 1: label = '', index } = found;
+    if ((lastEnds.get(label) ?? -1) < begin.lastIndex) {
+      begin.lastIndex = index + 1;
+      continue;
+    }
+    const end = `-----END ${label}-----`;
+    begin.lastIndex = pem.indexOf(end, begin.lastIndex) + end.length;
+    yield { label, block: pem.slice(index, begin.lastIndex) };
+  }
 }
 
 function isCertificate(block: string): boolean {

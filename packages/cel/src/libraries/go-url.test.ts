@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CelFailure } from '../values/failure.ts';
 import { isRequestUri, parseRequestUri, parseUrl } from './go-url.ts';
 
@@ -75,5 +75,23 @@ describe('a URL that may be relative', () => {
   ])('%j has the error of Go', (text, error) => {
     const url = parseUrl(text);
     expect(typeof url === 'string' ? url : undefined).toBe(error);
+  });
+});
+
+describe('escapes of long URLs', () => {
+  it.each([
+    ['/%28a$(', '/(a$(', '/%28a$('],
+    ['/%c3%a9%ff', '/é\ufffd', '/%c3%a9%ff'],
+    ['/%C3%A9', '/é', ''],
+  ])('%s', (text, path, rawPath) => {
+    expect(parseUrl(text)).toMatchObject({ path, rawPath });
+  });
+
+  it('takes no step for each run of characters that a path escapes', () => {
+    const replace = vi.spyOn(String.prototype, 'replace');
+    parseUrl('$('.repeat(1_000));
+    const calls = replace.mock.calls.length;
+    replace.mockRestore();
+    expect(calls).toBe(0);
   });
 });

@@ -235,26 +235,59 @@ function isUnescapedInHost(char: string): boolean {
   return /^[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]$/.test(char);
 }
 
+/** Works on bytes: a text may be a million escapes. */
 function decodeEscapes(text: string): string {
-  const bytes: number[] = [];
-  for (const part of text.split(/(%[0-9a-fA-F]{2})/)) {
-    if (/^%[0-9a-fA-F]{2}$/.test(part)) bytes.push(Number.parseInt(part.slice(1), 16));
-    else for (const byte of encoder.encode(part)) bytes.push(byte);
+  const bytes = encoder.encode(text);
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i] ?? 0;
+    const high = byte === percent ? hexDigit(bytes[i + 1]) : -1;
+    const low = high < 0 ? -1 : hexDigit(bytes[i + 2]);
+    if (low >= 0) i += 2;
+    bytes[count++] = low < 0 ? byte : 16 * high + low;
   }
-  return decoder.decode(Uint8Array.from(bytes));
+  return decoder.decode(bytes.subarray(0, count));
 }
 
-const escapedInPath = /[^A-Za-z0-9\-_.~$&+,/:;=@]+/gu;
-const escapedInFragment = /[^A-Za-z0-9\-_.~$&+,/:;=?@!()*]+/gu;
+const percent = 0x25;
+const hexDigits = encoder.encode('0123456789ABCDEF');
 
-function encodePart(text: string, part: 'path' | 'fragment'): string {
-  return text.replace(part === 'path' ? escapedInPath : escapedInFragment, percentEncode);
+/** Returns -1 for a byte that is no hexadecimal digit. */
+function hexDigit(byte = 0): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** Encodes all characters that are not letters, digits or one of -_.~. Half a surrogate pair becomes U+FFFD. */
-function percentEncode(text: string): string {
-  const encoded = encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
-  return encoded.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+const plainEverywhere = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,/:;=';
+/** The characters that each part shows as they are. */
+const plainIn = {
+  path: plainBytes(`${plainEverywhere}@`),
+  fragment: plainBytes(`${plainEverywhere}?@!()*`),
+  host: plainBytes(`${plainEverywhere.replace('/', '')}!'()*[]<>"`),
+};
+
+function plainBytes(characters: string): Uint8Array {
+  const plain = new Uint8Array(256);
+  for (const byte of encoder.encode(characters)) plain[byte] = 1;
+  return plain;
+}
+
+/** Encodes all bytes but those that the part shows. Half a surrogate pair becomes U+FFFD. */
+function encodePart(text: string, part: keyof typeof plainIn): string {
+  const plain = plainIn[part];
+  const bytes = encoder.encode(text);
+  const encoded = new Uint8Array(3 * bytes.length);
+  let count = 0;
+  for (const byte of bytes) {
+    if (plain[byte] === 1) encoded[count++] = byte;
+    else {
+      encoded[count++] = percent;
+      encoded[count++] = hexDigits[byte >> 4] ?? 0;
+      encoded[count++] = hexDigits[byte & 15] ?? 0;
+    }
+  }
+  return count === bytes.length ? text : decoder.decode(encoded.subarray(0, count));
 }
 
 /** Returns the path with escapes, unchanged if it was written in a valid form. */
@@ -320,7 +353,7 @@ export function formatUrl(url: GoUrl): string {
 
 function formatAuthority({ host, path, user }: GoUrl): string {
   const slashes = host !== '' || path !== '' || user !== undefined ? '//' : '';
-  const shown = host.replace(/[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/gu, percentEncode);
+  const shown = encodePart(host, 'host');
   return `${slashes}${user === undefined ? '' : `${user}@`}${shown}`;
 }
 

@@ -1,4 +1,4 @@
-// Cases of selectors in queries. A request's head has room for 1 MiB.
+// Cases of selectors in queries and of other long heads. A request's head has room for 1 MiB.
 import { configMaps, type GrowthCase, times } from '../growth-case.ts';
 
 const inQuery = (text: string) => encodeURIComponent(text);
@@ -22,10 +22,25 @@ export const selectorCases: readonly GrowthCase[] = [
   },
   {
     name: 'list with a field selector of many terms',
-    full: 1_000,
+    full: 40_000,
     request: (n) => ({
       method: 'GET',
       path: `${configMaps}?fieldSelector=${inQuery(times(n, () => 'metadata.name!=a').join(','))}`,
     }),
+  },
+  {
+    name: 'list with a field selector of one long value',
+    full: 900_000,
+    request: (n) => ({ method: 'GET', path: `${configMaps}?fieldSelector=metadata.name%3D${'a'.repeat(n)}` }),
+  },
+  {
+    name: 'list with an Accept header of many media types',
+    full: 60_000,
+    request: (n) => ({ method: 'GET', path: configMaps, accept: times(n, (i) => `a/b${i}`).join(',') }),
+  },
+  {
+    name: 'get of a path of bytes that are not UTF-8',
+    full: 100_000,
+    request: (n) => ({ method: 'GET', path: `${configMaps}/${'%ff'.repeat(n)}` }),
   },
 ];

@@ -10,6 +10,15 @@ const refusesUpdate = (name: string, full: number, spec: (n: number, isNext: boo
 });
 const ofPod = { path: `${pods}`, codes: [201, 413, 422] } as const;
 
+const ofWebhook = {
+  path: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  codes: [201, 422],
+} as const;
+const webhookOf = (clientConfig: object) => ({
+  metadata: { name: 'growth' },
+  webhooks: [{ name: 'a.b.c', sideEffects: 'None', admissionReviewVersions: ['v1'], clientConfig }],
+});
+
 export const validationCases: readonly GrowthCase[] = [
   creates('pod of many volumes', {
     ...ofPod,
@@ -32,4 +41,28 @@ export const validationCases: readonly GrowthCase[] = [
   refusesUpdate('refused update of every other argument of a pod', 4_700, (n, isNext) =>
     container({ args: times(n, (i) => (isNext && i % 2 === 0 ? `b${i}` : `a${i}`)) }),
   ),
+  creates('webhook whose URL is of marks to escape', {
+    ...ofWebhook,
+    full: 700_000,
+    body: (n) => webhookOf({ url: '$('.repeat(n) }),
+  }),
+  creates('webhook whose path is of slashes', {
+    ...ofWebhook,
+    full: 1_400_000,
+    body: (n) => webhookOf({ service: { namespace: 'default', name: 'a', path: '/'.repeat(n) } }),
+  }),
+  creates('webhook whose certificates are of line breaks', {
+    ...ofWebhook,
+    full: 700_000,
+    body: (n) => webhookOf({ url: 'https://a', caBundle: '\n'.repeat(n) }),
+  }),
+  creates('resource slice whose pool is named by slashes', {
+    path: '/apis/resource.k8s.io/v1/resourceslices',
+    codes: [422],
+    full: 1_400_000,
+    body: (n) => ({
+      metadata: { name: 'growth' },
+      spec: { driver: 'a.b', allNodes: true, pool: { name: '/'.repeat(n), resourceSliceCount: 1, generation: 1 } },
+    }),
+  }),
 ];

@@ -15,48 +15,119 @@ export interface AcceptHeader {
   readonly types: readonly string[];
 }
 
+/** Parses what is asked for, when it is asked for: a header may have 100,000 clauses. */
+class LazyAcceptHeader implements AcceptHeader {
+  readonly text: string;
+  #media: readonly MediaType[] | undefined;
+  #types: readonly string[] | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get media(): readonly MediaType[] {
+    this.#media ??= parseClauses(this.text);
+    return this.#media;
+  }
+
+  get types(): readonly string[] {
+    this.#types ??= this.text.split(',').map((clause) => beforeMark(clause, ';').trim());
+    return this.#types;
+  }
+}
+
 /** The headers parsed last. Clients send the same few headers again and again. */
-const known = new Map<string, AcceptHeader>();
+const known = new Map<string, LazyAcceptHeader>();
 const mostKnown = 100;
 const longestKnown = 500;
+/** The last long header, which several steps of its request read. */
+let lastLong = new LazyAcceptHeader('');
 
 export function parseAccept(header: string): AcceptHeader {
-  const parsed = known.get(header) ?? {
-    media: parseClauses(header),
-    types: header.split(',').map((clause) => (clause.split(';')[0] ?? '').trim()),
-  };
+  if (header.length > longestKnown) {
+    if (lastLong.text !== header) lastLong = new LazyAcceptHeader(header);
+    return lastLong;
+  }
+  const parsed = known.get(header) ?? new LazyAcceptHeader(header);
   if (known.size >= mostKnown && !known.has(header)) known.clear();
-  if (header.length <= longestKnown) known.set(header, parsed);
+  known.set(header, parsed);
   return parsed;
 }
 
+/** Sorts by groups, because comparing 100,000 clauses with each other takes longer than reading them. */
 function parseClauses(header: string): readonly MediaType[] {
-  const clauses: { readonly media: MediaType; readonly quality: number }[] = [];
+  const groups = new Map<number, MediaType[][]>();
   for (const text of header.split(',')) {
     const media = parseMediaType(text);
     if (media === undefined) continue;
-    const quality = Number(media.parameters.get('q') ?? '1');
-    clauses.push({ media, quality: Number.isNaN(quality) ? 1 : quality });
+    const group = groups.get(media.quality) ?? [[], [], [], []];
+    groups.set(media.quality, group);
+    group[wildcards(media)]?.push(media);
   }
-  return clauses.sort((a, b) => b.quality - a.quality || wildcards(a.media) - wildcards(b.media)).map((c) => c.media);
+  const qualities = Float64Array.from(groups.keys()).sort().reverse();
+  return [...qualities].flatMap((quality) => groups.get(quality) ?? []).flat();
+}
+
+/** Matches a quality without other parameters, the most frequent form. */
+const onlyQuality = /^ *q=([0-9.]+) *$/;
+
+/** A media type whose parameters are read when they are asked for, all but its quality. */
+class ParsedMediaType implements MediaType {
+  readonly type: string;
+  readonly subtype: string;
+  readonly quality: number;
+  readonly #parameterText: string;
+  #parameters: ReadonlyMap<string, string> | undefined;
+
+  constructor(type: string, subtype: string, parameterText: string) {
+    this.type = type;
+    this.subtype = subtype;
+    this.#parameterText = parameterText;
+    const quality = Number(this.#qualityText());
+    this.quality = Number.isNaN(quality) ? 1 : quality;
+  }
+
+  #qualityText(): string {
+    if (!/q/i.test(this.#parameterText)) return '1';
+    return onlyQuality.exec(this.#parameterText)?.[1] ?? this.parameters.get('q') ?? '1';
+  }
+
+  get parameters(): ReadonlyMap<string, string> {
+    this.#parameters ??= parseParameters(this.#parameterText);
+    return this.#parameters;
+  }
 }
 
 /**
  * Parses one media type with its parameters; undefined when there is none. Names are in lower case, values unchanged.
  */
-function parseMediaType(text: string): MediaType | undefined {
-  const [full = '', ...rest] = text.split(';');
-  const [type = '', subtype] = full.trim().toLowerCase().split('/');
-  if (type === '' || (subtype === undefined && type !== '*')) return undefined;
+function parseMediaType(text: string): ParsedMediaType | undefined {
+  const full = beforeMark(text, ';');
+  const name = full.trim().toLowerCase();
+  const type = beforeMark(name, '/');
+  if (type === '' || (type === name && type !== '*')) return undefined;
+  const subtype = type === name ? '*' : beforeMark(name.slice(type.length + 1), '/');
+  return new ParsedMediaType(type, subtype, text.slice(full.length + 1));
+}
+
+function beforeMark(text: string, mark: string): string {
+  const at = text.indexOf(mark);
+  return at < 0 ? text : text.slice(0, at);
+}
+
+function parseParameters(text: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
-  for (const parameter of rest) {
+  for (const parameter of text.split(';')) {
     const at = parameter.indexOf('=');
     const value = parameter.slice(at + 1).trim();
     // A parameter without a value is skipped.
     if (at < 0 || value === '') continue;
-    parameters.set(parameter.slice(0, at).trim().toLowerCase(), value.replace(/^"(.*)"$/, '$1'));
+    parameters.set(
+      parameter.slice(0, at).trim().toLowerCase(),
+      value.startsWith('"') ? value.replace(/^"(.*)"$/, '$1') : value,
+    );
   }
-  return { type, subtype: subtype ?? '*', parameters };
+  return parameters;
 }
 
 /** Returns the type of a header value without its parameters, for example "application/json". */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { hasWellFormedParameters, parseAccept } from './media-type.ts';
 import { negotiateInput, negotiatePlainOutput, negotiateResourceOutput, negotiateStreamOutput } from './negotiation.ts';
 
@@ -162,5 +162,24 @@ describe('an Accept header', () => {
       }
     }
     expect(parseAccept(headers[0] ?? '')).toBe(parseAccept(headers[0] ?? ''));
+  });
+
+  it('is in the order of quality, then of wildcards, then as it was given', () => {
+    const header = 'a/b;q=0.5, */*, a/*, a/c;Q="0.9", a/d;q=x, a/e;q=0.5;q=, */f, a/g;q=2, *;q=0.9, a/h;q=-1';
+    const order = parseAccept(header).media.map(({ type, subtype }) => `${type}/${subtype}`);
+    expect(order).toEqual(['a/g', 'a/d', 'a/*', '*/f', '*/*', 'a/c', '*/*', 'a/b', 'a/e', 'a/h']);
+  });
+
+  it('is read once, however long, and its parameters when they are asked for', () => {
+    const header = Array.from({ length: 1_000 }, (_, i) => `a/b;n=${i}`).join(',');
+    const split = vi.spyOn(String.prototype, 'split');
+    const read = [1, 2].map(() => [parseAccept(header).media.length, parseAccept(header).types.length]);
+    const calls = split.mock.calls.length;
+    split.mockRestore();
+    expect(read).toEqual([
+      [1_000, 1_000],
+      [1_000, 1_000],
+    ]);
+    expect(calls).toBe(2);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { hasMalformedPath, parseRequestUrl } from './request-url.ts';
 
 describe('the URL of a request', () => {
@@ -42,5 +42,22 @@ describe('the URL of a request', () => {
     ['/a?x=%zz', false],
   ])('%s is malformed: %s', (url, expected) => {
     expect(hasMalformedPath(url)).toBe(expected);
+  });
+
+  it.each([
+    ['%F4%8F%BF%BF%f4%90%80%80', '\u{10ffff}\udcf4\udc90\udc80\udc80'],
+    ['%e0%9f%bf%e0%a0%80%ef%bf', '\udce0\udc9f\udcbf\u0800\udcef\udcbf'],
+    ['%f0%8f%bf%bf%f0%90%80%80%c1%80', '\udcf0\udc8f\udcbf\udcbf\u{10000}\udcc1\udc80'],
+    ['%ff%c3%a4é%25%2f', '\udcffäé%/'],
+  ])('decodes the bytes of %s', (path, text) => {
+    expect(parseRequestUrl(`/${path}`).path).toBe(`/${text}`);
+  });
+
+  it('takes no text of its own for each byte', () => {
+    const from = vi.spyOn(Buffer, 'from');
+    parseRequestUrl(`/${'%ff%c3%a4a'.repeat(500)}`);
+    const texts = from.mock.calls.length;
+    from.mockRestore();
+    expect(texts).toBeLessThan(5);
   });
 });

@@ -53,17 +53,77 @@ function decodePath(path: string): string {
   }
 }
 
-const escapes = /(?:%[0-9a-f]{2})+/gi;
-/** Matches one UTF-8 character beyond ASCII, or one byte that begins none. */
-const characters =
-  /[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}|[\x80-\xff]/g;
+const percent = 0x25;
 
+/** Works on bytes: a path may be 300,000 escapes. */
 function decodeParts(path: string): string {
-  return path.replace(escapes, (run) => {
-    const bytes = Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1');
-    return bytes.replace(characters, (one) => {
-      const byte = one.charCodeAt(0);
-      return one.length === 1 && byte >= 0x80 ? escapeByte(byte) : Buffer.from(one, 'latin1').toString('utf8');
-    });
-  });
+  const bytes = Buffer.from(path);
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const isEscape = bytes[i] === percent;
+    bytes[count++] = isEscape ? 16 * hexDigit(bytes[i + 1]) + hexDigit(bytes[i + 2]) : (bytes[i] ?? 0);
+    if (isEscape) i += 2;
+  }
+  return textOf(bytes.subarray(0, count));
+}
+
+/** The caller has refused paths with other characters after a percent sign. */
+function hexDigit(byte = 0x30): number {
+  return byte < 0x3a ? byte - 0x30 : (byte | 0x20) - 0x57;
+}
+
+function textOf(bytes: Buffer): string {
+  const units = Buffer.alloc(2 * bytes.length);
+  let length = 0;
+  const add = (unit: number) => {
+    length = units.writeUInt16LE(unit, length);
+  };
+  for (let i = 0; i < bytes.length; ) {
+    const byte = bytes[i] ?? 0;
+    const size = byte < 0x80 ? 1 : characterSize(bytes, i);
+    if (size === 0) add(escapeByte(byte).charCodeAt(0));
+    else if (size === 1) add(byte);
+    else {
+      const code = codePointOf(bytes, i, size);
+      if (code < 0x1_00_00) add(code);
+      else {
+        add(0xd7c0 + (code >> 10));
+        add(0xdc00 + (code & 0x3ff));
+      }
+    }
+    i += Math.max(1, size);
+  }
+  return units.toString('utf16le', 0, length);
+}
+
+/** Limits of a second byte where they are narrower: no longer form than needed, no surrogates, nothing beyond Unicode. */
+const lowestSecond: ReadonlyMap<number, number> = new Map([
+  [0xe0, 0xa0],
+  [0xf0, 0x90],
+]);
+const highestSecond: ReadonlyMap<number, number> = new Map([
+  [0xed, 0x9f],
+  [0xf4, 0x8f],
+]);
+
+/** Returns the number of bytes of a character beyond ASCII; 0 when the byte begins none. */
+function characterSize(bytes: Buffer, at: number): number {
+  const first = bytes[at] ?? 0;
+  const size = sizeAfter(first);
+  const second = bytes[at + 1] ?? 0;
+  if (second < (lowestSecond.get(first) ?? 0x80) || second > (highestSecond.get(first) ?? 0xbf)) return 0;
+  for (let i = 2; i < size; i++) if (((bytes[at + i] ?? 0) & 0xc0) !== 0x80) return 0;
+  return size;
+}
+
+function sizeAfter(first: number): number {
+  if (first < 0xc2 || first > 0xf4) return 0;
+  if (first < 0xe0) return 2;
+  return first < 0xf0 ? 3 : 4;
+}
+
+function codePointOf(bytes: Buffer, at: number, size: number): number {
+  let code = (bytes[at] ?? 0) & (0xff >> (size + 1));
+  for (let i = 1; i < size; i++) code = (code << 6) | ((bytes[at + i] ?? 0) & 0x3f);
+  return code;
 }

@@ -92,22 +92,24 @@ export function checkBase64(text: string): string | undefined {
 }
 
 function base64Fault(text: string): number | undefined {
-  const body = /^[A-Za-z0-9+/\r\n]*/.exec(text)?.[0] ?? '';
-  const digits = body.replace(/[\r\n]/g, '').length;
-  const rest = text.slice(body.length);
-  const partial = digits % 4;
-  const bodyBytes = byteLength(body);
-  if (rest === '') return partial === 0 ? undefined : bodyBytes - partial;
-  if (!rest.startsWith('=')) return bodyBytes;
-  const padding = rest.replace(/[\r\n]/g, '');
-  if (partial < 2) return bodyBytes;
-  if (partial === 2 && padding[1] !== '=') return padding.length === 1 ? byteLength(text) : bodyBytes + 1;
+  const body = /^[A-Za-z0-9+/\r\n]*/.exec(text)?.[0].length ?? 0;
+  const partial = lengthWithoutBreaks(text, 0, body) % 4;
+  if (body === text.length) return partial === 0 ? undefined : body - partial;
+  if (text[body] !== '=' || partial < 2) return body;
+  const padding = lengthWithoutBreaks(text, body, text.length);
+  if (partial === 2 && !/^=[\r\n]*=/.test(text.slice(body))) return padding === 1 ? text.length : body + 1;
   const needed = 4 - partial;
-  return padding.length === needed ? undefined : bodyBytes + needed;
+  return padding === needed ? undefined : body + needed;
 }
 
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
+/** Counts instead of cutting: a text may consist of line breaks. */
+function lengthWithoutBreaks(text: string, start: number, end: number): number {
+  let length = end - start;
+  for (let i = start; i < end; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === 0x0a || unit === 0x0d) length -= 1;
+  }
+  return length;
 }
 
 /** Formats a value like Go's %v: `map[image:x ports:[1 2]]`, keys in order. */

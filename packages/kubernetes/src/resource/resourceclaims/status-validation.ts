@@ -1,7 +1,7 @@
 // Rules for the status of a claim: allocated devices, consumers, and drivers' reports about the devices. Source:
 // pkg/apis/resource/validation ValidateResourceClaimStatusUpdate, pkg/registry/resource/resourceclaim.
 import type { DeepReadonly } from '@kapstan/api';
-import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
+import { dnsLabelErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type {
@@ -17,6 +17,7 @@ import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';
 import { validateConditions } from '../../validation/condition-validation.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
 import { internalForm } from '../../validation/internal-form.ts';
+import { validatePoolName } from '../../validation/pool-name.ts';
 import { uidErrors } from '../../validation/uid-errors.ts';
 import { interfaceAddressErrors } from '../../validation/value-rules.ts';
 import {
@@ -116,15 +117,6 @@ function validateDeviceName(at: Field, { driver, pool, device }: Device): void {
   validateDriverName(at.child('driver'), driver);
   validatePoolName(at.child('pool'), pool);
   at.child('device').invalidAll(device, dnsLabelErrors(device));
-}
-
-const maxPoolBytes = 253;
-
-/** Accepts domains separated by slashes. */
-function validatePoolName(at: Field, name: string): void {
-  if (!at.present(name)) return;
-  if (Buffer.byteLength(name) > maxPoolBytes) at.tooLong(maxPoolBytes);
-  for (const part of name.split('/')) at.invalidAll(part, dnsSubdomainErrors(part));
 }
 
 function validateNetwork(at: Field, data: DeepReadonly<NetworkDeviceData>): void {

@@ -6,6 +6,7 @@ import type { Field } from '@kapstan/apiserver/internal';
 import type { CounterSet, Device, ResourcePool, ResourceSliceSpec } from '@kapstan/kinds/resource.k8s.io/v1';
 import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
+import { validatePoolName } from '../../validation/pool-name.ts';
 import { validateSet } from '../device-validation.ts';
 import { validateCounterName, validateCounters, validateDevice } from './device-rules.ts';
 import { hasLists } from './gated-fields.ts';
@@ -16,7 +17,6 @@ const maxDevices = 128;
 /** Maximum number of devices if one has taints, counters or lists of values. */
 const maxDemandingDevices = 64;
 const maxCounterSets = 8;
-const maxPoolBytes = 253;
 
 export function validateSlice(at: Field, spec: Spec, old: Spec | undefined): void {
   validateDriverName(at.child('driver'), spec.driver);
@@ -46,11 +46,7 @@ export function validateSlice(at: Field, spec: Spec, old: Spec | undefined): voi
 
 function validatePool(at: Field, pool: DeepReadonly<ResourcePool> | undefined): void {
   const { name = '', resourceSliceCount = 0, generation = 0 } = pool ?? {};
-  const place = at.child('name');
-  if (place.present(name)) {
-    if (Buffer.byteLength(name) > maxPoolBytes) place.tooLong(maxPoolBytes);
-    for (const part of name.split('/')) place.invalidAll(part, dnsSubdomainErrors(part));
-  }
+  validatePoolName(at.child('name'), name);
   if (resourceSliceCount <= 0) at.child('resourceSliceCount').invalid(resourceSliceCount, 'must be greater than zero');
   if (generation < 0) at.child('generation').invalid(generation, 'must be greater than or equal to zero');
 }

@@ -12,7 +12,7 @@ const colon = 0x3a;
 const newline = 0x0a;
 
 /**
- * Returns the same object with `metadata.resourceVersion` set, without the final newline. Undefined, so that the caller
+ * Returns the same object with `metadata.resourceVersion` set, without the final newline. Returns undefined, so that the caller
  * encodes, for bytes that are not compact JSON, lack metadata, or mention a resourceVersion already.
  */
 export function spliceResourceVersion(stored: Uint8Array, resourceVersion: string): Uint8Array | undefined {

@@ -80,7 +80,10 @@ export const everyField: FieldSelector = new FieldSelector([]);
 /** The text parsed last and what came of it. Filters and handlers of one request all ask for the same selector. */
 let last: { readonly text: string; readonly result: FieldSelector | string } = { text: '', result: everyField };
 
-/** Parses a field selector. Throws TypeError with the text of Kubernetes. Source: apimachinery fields.ParseSelector. */
+/**
+ * Parses a field selector. Throws TypeError with the text of Kubernetes, and for more than 10,000 terms, which Kubernetes reads. Source:
+ * apimachinery fields.ParseSelector.
+ */
 export function parseFieldSelector(text: string): FieldSelector {
   if (text !== last.text) last = { text, result: selectorOrFault(text) };
   if (typeof last.result === 'string') throw new TypeError(last.result);
@@ -96,7 +99,7 @@ function selectorOrFault(text: string): FieldSelector | string {
   }
 }
 
-/** Most terms that are read: sorting 40,000 takes a tenth of a second. */
+/** Maximum number of terms. Sorting 40,000 would take a tenth of a second. */
 const maxTerms = 10_000;
 
 function readTerms(text: string): FieldSelector {

@@ -101,6 +101,12 @@ const broken = (name: string): StorageEvent<UnstructuredObject> => ({
   stored: new Unencodable(`/configmaps/${name}`, 1 as Revision, objectOf(name)),
 });
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Lets the socket take what was written, and the watch write what comes next, which it does in a later turn. */
+async function drained(stream: FakeStream): Promise<void> {
+  stream.drain();
+  await nextTurn();
+  await nextTurn();
+}
 
 const flusher = new TurnFlusher();
 let clock: VirtualClock;
@@ -257,8 +263,7 @@ describe('initial events for a slow reader', () => {
     watch.onRoom = () => asked++;
     watch.open(stream);
     for (let turns = 0; turns < 100; turns++) {
-      stream.drain();
-      await nextTurn();
+      await drained(stream);
     }
     expect([asked, watch.isFull, stream.lines.length]).toEqual([1, false, 500]);
   });
@@ -280,8 +285,7 @@ describe('initial events that several watches send', () => {
     for (const stored of objects) watch.onEvent({ type: 'ADDED', stored });
     watch.open(stream);
     for (let turns = 0; turns < 100; turns++) {
-      stream.drain();
-      await nextTurn();
+      await drained(stream);
     }
     expect(sizes.counts().sum).toBe(stream.written);
     sizes = new Histogram([100, 1000]);
@@ -335,7 +339,7 @@ describe('a reader that is always a little behind', () => {
       offer(n);
       if (n < 2) continue;
       await nextTurn();
-      stream.drain();
+      await drained(stream);
     }
     await nextTurn();
     collectGarbage();
@@ -343,6 +347,24 @@ describe('a reader that is always a little behind', () => {
     collectGarbage();
     expect(seen.filter((frame) => frame.deref() !== undefined).length).toBeLessThan(10);
     watch.abort();
+  });
+});
+
+describe('watches whose sockets have room again at once', () => {
+  it('write in several turns', async () => {
+    const streams = Array.from({ length: 200 }, () => new FakeStream(kibibyte));
+    const watches = streams.map((stream) => liveWatch(stream));
+    const writes = (): number => streams.reduce((sum, stream) => sum + stream.writes, 0);
+    for (const watch of watches) for (const name of ['a', 'b']) watch.onEvent(added(name, 40 * kibibyte));
+    for (let turns = 0; turns < 10; turns++) await nextTurn();
+    expect(writes()).toBe(200);
+    for (const stream of streams) stream.drain();
+    await nextTurn();
+    await nextTurn();
+    expect(writes()).toBeLessThanOrEqual(200 + 64);
+    for (let turns = 0; turns < 10; turns++) await nextTurn();
+    expect(writes()).toBe(400);
+    for (const watch of watches) watch.abort();
   });
 });
 
@@ -356,8 +378,7 @@ describe('a long event', () => {
     watch.onEvent(added('next'));
     watch.finish();
     for (let turns = 0; turns < 40; turns++) {
-      stream.drain();
-      await nextTurn();
+      await drained(stream);
     }
     expect(shown(stream)).toEqual(['ADDED long', 'ADDED next']);
     expect([stream.end_, sizes.counts().count]).toEqual(['ended', 2]);
@@ -407,15 +428,13 @@ describe('the budget while a long event is written in pieces', () => {
     expect(budget.bytes).toBeGreaterThan(mebibyte);
     watch.onEvent(added('longer', 2 * mebibyte));
     for (let turns = 0; turns < 17; turns++) {
-      stream.drain();
-      await nextTurn();
+      await drained(stream);
     }
     // The first watch is through, the second is cut.
     expect(budget.bytes).toBeGreaterThan(2 * mebibyte);
     expect(budget.bytes).toBeLessThan(3 * mebibyte);
     for (let turns = 0; turns < 40; turns++) {
-      stream.drain();
-      await nextTurn();
+      await drained(stream);
     }
     expect(shown(stream)).toEqual(['ADDED long', 'ADDED longer']);
     expect(budget.bytes).toBe(0);
@@ -440,8 +459,7 @@ describe('bursts that a healthy reader survives', () => {
   /** Makes room for one write per turn: the reader reads, but events come faster for a while. */
   async function drainAll(stream: FakeStream): Promise<void> {
     for (let turns = 0; turns < 1_000; turns++) {
-      stream.drain();
-      await nextTurn();
+      await drained(stream);
     }
   }
 

@@ -265,7 +265,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     void stream.drained().then(() => {
       this.#pace.unblock();
       this.#account?.holdOwn(0);
-      this.flush();
+      // A thousand sockets may have room again at once, which is too much for one turn.
+      this.#options.flusher.schedule(this);
     });
     this.#accountFor(stream);
   }

@@ -1,5 +1,5 @@
 // Measures how long some work keeps the event loop from its next turn. Used by stalls.mjs and probe.mjs.
-import { existsSync, openSync, readSync } from 'node:fs';
+import { existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** Waits, because the monitor uses its own timer. */
@@ -12,6 +12,21 @@ export function threadCpuMs() {
   if (schedule === undefined) return Number.NaN;
   const length = readSync(schedule, threadStat, 0, threadStat.length, 0);
   return Number.parseInt(threadStat.toString('latin1', 0, length), 10) / 1e6;
+}
+
+/** Returns the CPU time of each other thread of the process in milliseconds, by its id; empty where this is not Linux. */
+export function otherThreadsCpuMs() {
+  if (schedule === undefined) return new Map();
+  const tasks = readdirSync('/proc/self/task').filter((id) => Number(id) !== process.pid);
+  return new Map(tasks.map((id) => [id, cpuOfTask(id)]));
+}
+
+function cpuOfTask(id) {
+  try {
+    return Number.parseInt(readFileSync(`/proc/self/task/${id}/schedstat`, 'latin1'), 10) / 1e6;
+  } catch {
+    return 0; // The thread has ended meanwhile.
+  }
 }
 
 /**

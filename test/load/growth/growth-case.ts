@@ -13,7 +13,8 @@ export interface GrowthRequest {
   /** Texts and bytes are sent unchanged; anything else as JSON. */
   readonly body?: unknown;
   /**
-   * Sends the request again while the answer is 404, for resources that are served some time after their creation. Default false.
+   * Sends the request again while the answer is 404 or 409, for resources that are served some time after their creation, and names
+   * that are free some time after a deletion. Default false.
    */
   readonly isAwaited?: boolean;
 }
@@ -30,11 +31,11 @@ export interface GrowthCase {
   readonly full: number;
   /** Returns requests that are sent before each measurement, in order, and not measured. Each has to succeed. */
   readonly prepare?: (n: number) => readonly GrowthRequest[];
-  /** Returns the measured request. Any answer but 5xx is accepted. */
+  /** Returns the measured request. */
   readonly request: (n: number) => GrowthRequest;
   /** Returns watches that are open meanwhile; the measurement ends when each has received something. */
   readonly watches?: (n: number) => GrowthWatches;
-  /** Codes that the answer may have. Absent: any below 500. */
+  /** Codes that the answer may have. Absent: {@link usualCodes}. */
   readonly codes?: readonly number[];
   /**
    * 'schema' marks one of hundreds of cases made from schemas. The short run takes them at one size, with its own
@@ -47,6 +48,9 @@ export interface GrowthCase {
    */
   readonly made?: readonly string[];
 }
+
+/** What an answer says that the request was decoded, found what it needs, and came as far as validation. */
+export const usualCodes: readonly number[] = [200, 201, 202, 413, 422];
 
 /** All cases use the same path, because each one's objects are deleted before the next. */
 export const namespacePath = '/api/v1/namespaces/default';

@@ -25,6 +25,8 @@ export interface Answer {
 export interface Cost {
   /** CPU of the main thread until the server is idle again. */
   readonly cpuMs: number;
+  /** CPU of the busiest other thread meanwhile, such as the one that validates large objects. */
+  readonly otherCpuMs: number;
   /** CPU of the longest turn of the event loop. */
   readonly turnMs: number;
 }
@@ -39,6 +41,7 @@ const serviceAccounts = '/api/v1/namespaces/default/serviceaccounts';
 
 /** A server that takes longer than this counts as hanging. */
 const answerWithinMs = 120_000;
+const mostInstalls = 5;
 
 export class GrowthServer {
   readonly #child: ChildProcess;
@@ -81,9 +84,12 @@ export class GrowthServer {
     return server;
   }
 
+  /** On a busy machine the first large pattern may take longer than a request has. */
   async #install(definition: GrowthRequest): Promise<void> {
-    const { status, start } = await this.send(definition);
-    if (status !== 201) throw new Error(`the definition was not created: ${status} ${start}`);
+    let { status, start } = await this.send(definition);
+    for (let tries = 1; tries < mostInstalls && status === 504; tries++)
+      ({ status, start } = await this.send(definition));
+    if (status !== 201 && status !== 409) throw new Error(`the definition was not created: ${status} ${start}`);
   }
 
   /** Opens watches, each on its own connection. Resolves when all are open. */
@@ -115,13 +121,15 @@ export class GrowthServer {
     return { answer, cost: (await this.#ask('end')) as unknown as Cost };
   }
 
-  async heapMb(): Promise<number> {
-    return (await this.#ask('heap')).heapMb ?? Number.NaN;
+  /** Returns what is in use after a collection: the heap and the buffers outside of it. */
+  async usedMb(): Promise<number> {
+    return (await this.#ask('used')).usedMb ?? Number.NaN;
   }
 
   async send(sent: GrowthRequest): Promise<Answer> {
     let answer = await this.#sendOnce(sent);
-    while (sent.isAwaited === true && answer.status === 404) answer = await this.#sendOnce(sent);
+    while (sent.isAwaited === true && (answer.status === 404 || answer.status === 409))
+      answer = await this.#sendOnce(sent);
     return answer;
   }
 

@@ -1,12 +1,12 @@
 // The measured server: a control plane from sources in its own process, which reports the CPU cost of its main thread.
-// growth-server.ts starts it with source-hooks. `begin` and `end` mark one measurement; `heap` collects garbage first.
+// growth-server.ts starts it with source-hooks. `begin` and `end` mark one measurement; `used` collects garbage first.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { schemaResource } from '@kapstan/apiserver';
 import { TestIssuer } from '@kapstan/apiserver/testing';
 import { admit, startControlPlane } from '@kapstan/control-plane';
 import { ControllerRevision } from '@kapstan/kinds/apps/v1';
-import { threadCpuMs } from '../../../bench/parts/turns.mjs';
+import { otherThreadsCpuMs, threadCpuMs } from '../../../bench/parts/turns.mjs';
 import { TurnProfile } from './turn-profile.mjs';
 
 /** Time between two looks. The CPU between two looks counts as one turn. */
@@ -78,6 +78,7 @@ const controlPlane = await startControlPlane({
 
 let last = threadCpuMs();
 let began = last;
+let othersBegan = new Map();
 let turnMs = 0;
 let timer;
 /**
@@ -94,12 +95,18 @@ function look() {
   last = now;
 }
 
+/** Returns the CPU of the thread that has used most since the measurement began. */
+function busiest(now) {
+  return Math.max(...[...now].map(([thread, ms]) => ms - (othersBegan.get(thread) ?? 0)));
+}
+
 const messages = {
   begin: () => {
     // A young collection only: an old one takes longer than most requests.
     globalThis.gc({ type: 'minor' });
     turnMs = 0;
     profile?.start();
+    othersBegan = otherThreadsCpuMs();
     last = threadCpuMs();
     began = last;
     timer = setInterval(look, lookMs);
@@ -110,11 +117,12 @@ const messages = {
     look();
     clearInterval(timer);
     profile?.stop(leastPrintedMs);
-    return { cpuMs: last - began, turnMs };
+    return { cpuMs: last - began, turnMs, otherCpuMs: busiest(otherThreadsCpuMs()) };
   },
-  heap: () => {
+  used: () => {
     globalThis.gc();
-    return { heapMb: process.memoryUsage().heapUsed / 1048576, rssMb: process.memoryUsage().rss / 1048576 };
+    const { heapUsed, external } = process.memoryUsage();
+    return { usedMb: (heapUsed + external) / 1048576 };
   },
 };
 

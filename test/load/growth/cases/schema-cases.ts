@@ -1,133 +1,66 @@
-// Cases of every list, map and text of every built-in kind that can be created, from the published schemas. Each field
-// of a definition is tested once, in the first kind that has it. Most of these objects are invalid somewhere, which is
-// intended: reporting errors must be fast too.
-import { discoveryFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
-import type { GrowthCase } from '../growth-case.ts';
+// Cases of every list, map and text of every built-in kind: created, and put in the place of a stored object's field or
+// status. Most of these objects are invalid somewhere, which is intended: reporting errors must be fast too.
+import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
+import { fieldsOf, type SchemaField, schemaResources, statusFieldsOf } from './schema-fields.ts';
+import { fullOf, grown, withValue } from './schema-values.ts';
+import { storedObject } from './stored-objects.ts';
 
-/** Longest path from an object to a field, because schemas contain themselves (JSONSchemaProps). */
-const deepest = 9;
-/** Largest number of items, members and characters. Texts in a list's items are short: some dozen bytes each. */
-const fullOf = { list: 30_000, map: 60_000, text: 1_000_000 } as const;
+const updatable = schemaResources.filter(({ hasUpdate }) => hasUpdate);
 
-interface Place {
-  /** Path at which the object is created. */
-  readonly path: string;
-  readonly head: { readonly apiVersion: string; readonly kind: string };
-  /** Fields from the object to this one. A number denotes a list's only item. */
-  readonly way: readonly (string | number)[];
-}
+export const schemaCases: readonly GrowthCase[] = [
+  ...fieldsOf(schemaResources).map((field) => created(field)),
+  ...fieldsOf(updatable).map((field) => updated(field, '')),
+  ...statusFieldsOf(updatable).map((field) => updated(field, '/status')),
+];
 
-/** Definitions and fields that already have a case. */
-const seen = new Set<string>();
+/** Texts of which validation has rules: characters that begin, end or part something, and such as are escaped. */
+export const fillers: readonly string[] = [
+  ...['-', 'a.', '/', '1-2,', 'a=', '%', '"', '\\', '[', '(', ' ', ':', '0', 'A-', '+', '*', '..', '$(', '\n', 'ä'],
+  ...['{', '1.', '0.0.0.0/', '1h', '_', '@', '-----BEGIN CERTIFICATE-----\n'],
+];
 
-export const schemaCases: readonly GrowthCase[] = creatable().flatMap(({ place, definition }) =>
-  casesOf(definition, place),
-);
+/** Returns the case of a text field with texts of other characters than x. */
+export const filledCases = (filler: string): GrowthCase[] =>
+  fieldsOf(schemaResources)
+    .filter(({ shape, item }) => shape === 'text' && item.format !== 'byte')
+    .map((field) => created(field, filler));
 
-function creatable(): { place: Place; definition: string }[] {
-  const { resources, standardVerbs } = discoveryFacts();
-  return Object.entries(resources).flatMap(([id, facts]) => {
-    const cut = id.lastIndexOf('/');
-    const [apiVersion, resource] = [id.slice(0, cut), id.slice(cut + 1)];
-    const definition = definitionOf(apiVersion, facts.kind);
-    // A Binding is an action, and its errors are answered with 500, as by kube-apiserver.
-    if (facts.optIn === true || definition === undefined || facts.kind === 'Binding') return [];
-    if (!(facts.verbs ?? standardVerbs).includes('create')) return [];
-    const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-    const path = facts.namespaced ? `${root}/namespaces/default/${resource}` : `${root}/${resource}`;
-    return [{ place: { path, head: { apiVersion, kind: facts.kind }, way: [] }, definition }];
-  });
-}
-
-function definitionOf(apiVersion: string, kind: string): string | undefined {
-  const { kinds, kindsInManyGroupVersions } = schemaFacts();
-  const shared = kindsInManyGroupVersions[kind];
-  return kinds[`${apiVersion}/${kind}`] ?? (shared?.groupVersions.includes(apiVersion) ? shared.schema : undefined);
-}
-
-function casesOf(definition: string, place: Place): GrowthCase[] {
-  const { properties = {} } = schemaFacts().definitions[definition] ?? {};
-  return Object.entries(properties as Record<string, RawSchema>).flatMap(([name, field]) => {
-    if (seen.has(`${definition} ${name}`) || name === 'status') return [];
-    seen.add(`${definition} ${name}`);
-    return casesOfField(`${definition} ${name}`, field, { ...place, way: [...place.way, name] });
-  });
-}
-
-function casesOfField(name: string, field: RawSchema, place: Place): GrowthCase[] {
-  if (place.way.length > deepest) return [];
-  if (typeof field.$ref === 'string') return casesOf(field.$ref, place);
-  const items = field.items as RawSchema | undefined;
-  if (items !== undefined) return [caseOf(`list of ${name}`, 'list', { place, item: items }), ...below(items, place)];
-  const values = field.additionalProperties as RawSchema | boolean | undefined;
-  if (typeof values === 'object') return [caseOf(`map of ${name}`, 'map', { place, item: values })];
-  return field.type === 'string' ? [caseOf(`text of ${name}`, 'text', { place, item: field })] : [];
-}
-
-function below(items: RawSchema, place: Place): GrowthCase[] {
-  return typeof items.$ref === 'string' ? casesOf(items.$ref, { ...place, way: [...place.way, 0] }) : [];
-}
-
-function caseOf(
-  name: string,
-  type: keyof typeof fullOf,
-  { place, item }: { readonly place: Place; readonly item: RawSchema },
-): GrowthCase {
-  const { path, head, way } = place;
+function created(field: SchemaField, filler = 'x'): GrowthCase {
+  const { name, shape, resource, way } = field;
+  const { path, head } = resource;
   return {
-    name,
-    full: fullOf[type],
+    name: `${shape} of ${name}${filler === 'x' ? '' : ` of ${JSON.stringify(filler)}`}`,
+    full: fullOf(field),
     request: (n) => {
       const object = { ...head, metadata: { name: 'growth' } };
-      put(object, way, grown(type, n, item));
-      return { method: 'POST', path, body: object };
+      return { method: 'POST', path, body: withValue(object, way, grown(field, n, filler)) };
     },
     made: [`${path}/growth`],
     tags: ['schema'],
+    ...(isNamedInPath(way) && { codes: [400, 413, 422] }),
   };
 }
 
-/** Sets the value at the end of a path, creating the objects on the way. */
-function put(object: object, way: readonly (string | number)[], value: unknown): void {
-  let at = object as Record<string | number, unknown>;
-  for (const [index, step] of way.entries()) {
-    const next = way[index + 1];
-    if (next === undefined) at[step] = value;
-    else at[step] ??= typeof next === 'number' ? [] : {};
-    at = at[step] as Record<string | number, unknown>;
-  }
+/** The object is sent as a merge patch, since many kinds refuse an update that names no version. */
+function updated(field: SchemaField, subresource: '' | '/status'): GrowthCase {
+  const { name, shape, resource, way } = field;
+  const object = storedObject(resource);
+  const path = `${resource.path}/${object.metadata.name}`;
+  return {
+    name: `${shape} of ${name}, updated`,
+    full: fullOf(field),
+    prepare: (): readonly GrowthRequest[] => [{ method: 'POST', path: resource.path, body: object, isAwaited: true }],
+    request: (n) => ({
+      ...{ method: 'PATCH', path: `${path}${subresource}`, contentType: 'application/merge-patch+json' },
+      body: withValue(object, way, grown(field, n)),
+    }),
+    made: [path],
+    tags: ['schema'],
+    ...(isNamedInPath(way) && { codes: [400, 413, 422] }),
+  };
 }
 
-function grown(type: keyof typeof fullOf, n: number, item: RawSchema): unknown {
-  if (type === 'text') return item.format === 'byte' ? 'QUFB'.repeat(n / 4) : 'x'.repeat(n);
-  if (type === 'list') return Array.from({ length: n }, (_, index) => sample(item, index, 1));
-  return Object.fromEntries(Array.from({ length: n }, (_, index) => [`k${index}`, sample(item, index, 1)]));
-}
-
-/** Returns a small value for a schema: the required members, and one more that makes items distinct. */
-function sample(schema: RawSchema, index: number, depth: number): unknown {
-  const { $ref } = schema;
-  const target = typeof $ref === 'string' ? (schemaFacts().definitions[$ref] ?? {}) : schema;
-  if (target.properties !== undefined) return depth > 3 ? {} : sampleObject(target, index, depth);
-  if (target.items !== undefined) return [sample(target.items as RawSchema, index, depth + 1)];
-  if (target.additionalProperties !== undefined) return {};
-  switch (target.type) {
-    case 'integer':
-    case 'number':
-      return (index % 60_000) + 1;
-    case 'boolean':
-      return true;
-    default:
-      return target.format === 'date-time'
-        ? '2026-01-01T00:00:00Z'
-        : target.format === 'int-or-string'
-          ? 1
-          : `v${index}`;
-  }
-}
-
-function sampleObject(target: RawSchema, index: number, depth: number): Record<string, unknown> {
-  const properties = target.properties as Record<string, RawSchema>;
-  const required = (target.required as readonly string[] | undefined) ?? Object.keys(properties).slice(0, 1);
-  return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {}, index, depth + 1)]));
+/** Such a field is compared with the path before anything is validated. */
+function isNamedInPath(way: SchemaField['way']): boolean {
+  return ['apiVersion', 'kind', 'metadata.name', 'metadata.namespace'].includes(way.join('.'));
 }

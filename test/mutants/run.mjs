@@ -23,8 +23,11 @@ import { readOptions, select } from './select.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const longestRunMs = 90_000;
 
-/** An example whose parts a test pins, and that test. */
-const sampleController = ['examples/03-sample-controller', 'test/e2e/sample-controller-parts.test.ts'];
+/** An example whose parts tests pin, and these tests. */
+const sampleController = [
+  'examples/03-sample-controller',
+  ...['sample-controllers.test.ts', 'sample-controller-parts.test.ts'].map((file) => join('test/e2e', file)),
+];
 
 /** Copies the packages' sources so that they import each other and not the repository's; everything else is shared. */
 function copyPackages() {

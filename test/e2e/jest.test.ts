@@ -22,7 +22,16 @@ function blockWith(page: string, language: string, text: string): string {
   return found;
 }
 
-describe('jest', () => {
+let archives: string;
+beforeAll(async () => {
+  archives = await mkdtemp(join(tmpdir(), 'kapstan-packed-'));
+  if (!installsTools) return;
+  execFileSync('npm', ['pack', '--silent', '-w', 'packages', '--pack-destination', archives], { cwd: root });
+}, 180_000);
+afterAll(() => rm(archives, { recursive: true }));
+
+/** The majors that the README names. */
+describe.each(['29', '30'])('jest %s', (version) => {
   let folder: string;
   let page: string;
   beforeAll(async () => {
@@ -32,13 +41,12 @@ describe('jest', () => {
     // jest is installed first, because npm removes packages that it did not install itself.
     await writeFile(join(folder, 'package.json'), '{}');
     const flags = ['--no-save', '--no-audit', '--no-fund', '--silent'];
-    execFileSync('npm', ['install', ...flags, 'jest@29'], { cwd: folder, stdio: 'pipe' });
+    execFileSync('npm', ['install', ...flags, `jest@${version}`], { cwd: folder, stdio: 'pipe' });
     await mkdir(join(folder, 'node_modules/@kapstan'), { recursive: true });
-    execFileSync('npm', ['pack', '--silent', '-w', 'packages', '--pack-destination', folder], { cwd: root });
-    for (const archive of (await readdir(folder)).filter((name) => name.endsWith('.tgz'))) {
+    for (const archive of (await readdir(archives)).filter((name) => name.endsWith('.tgz'))) {
       const target = join(folder, 'node_modules/@kapstan', archive.replace(/^kapstan-(.*)-\d+\.\d+\.\d+\.tgz$/, '$1'));
       await mkdir(target);
-      execFileSync('tar', ['-xzf', join(folder, archive), '--strip-components=1', '-C', target]);
+      execFileSync('tar', ['-xzf', join(archives, archive), '--strip-components=1', '-C', target]);
     }
     const installed = new Set(await readdir(join(folder, 'node_modules')));
     for (const name of await readdir(join(root, 'node_modules')))
@@ -57,5 +65,6 @@ describe('jest', () => {
     const { status, stdout, stderr } = spawnSync(scripts.test, { cwd: folder, shell: true, encoding: 'utf8' });
     expect(status, `${stdout}${stderr}`).toBe(0);
     expect(stderr).toContain('1 passed');
+    expect(page).toMatch(new RegExp(`tried with jest .*\\b${version}\\b`));
   }, 120_000);
 });

@@ -1,5 +1,5 @@
 // examples/03: one suite of behaviour for the sample controller on each of the three layers.
-import { isNotFound, type KubernetesObject } from '@kapstan/api';
+import { isNotFound, type KubernetesObject, type Logger, silentLogger } from '@kapstan/api';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Event } from '@kapstan/kinds/core/v1';
 import { type TestCluster, testCluster } from '@kapstan/testing';
@@ -12,17 +12,23 @@ import { runObservables } from '../../examples/03-sample-controller/observables.
 const at = { namespace: 'default', name: 'web' };
 
 describe.each([
-  ['observables', runObservables],
-  ['client-go', runClientGo],
-  ['builder', runBuilder],
-] as const)('the sample controller as %s', (_layer, run) => {
+  ['observables', runObservables, 'the Foo could not be synced'],
+  ['client-go', runClientGo, 'Error syncing; requeuing for later retry'],
+  ['builder', runBuilder, 'Error syncing; requeuing for later retry'],
+] as const)('the sample controller as %s', (_layer, run, failure) => {
   let cluster: TestCluster;
+  let failures: { readonly message: string; readonly key: unknown; readonly error: unknown }[];
   let stop: AbortController;
   let running: Promise<void>;
   beforeEach(async () => {
     cluster = await testCluster({ http: 'off' });
     stop = new AbortController();
-    running = run({ client: cluster.client, signal: stop.signal, clock: cluster.clock });
+    failures = [];
+    const logger: Logger = {
+      ...silentLogger,
+      error: (message, { key, error } = {}) => void failures.push({ message, key, error }),
+    };
+    running = run({ client: cluster.client, signal: stop.signal, clock: cluster.clock, logger });
     await cluster.settle();
   });
   afterEach(async () => {
@@ -113,7 +119,10 @@ describe.each([
     expect(warnings).toMatchObject([
       { type: 'Warning', message: 'Resource "web" already exists and is not managed by Foo' },
     ]);
-    expect((warnings[0] as { count?: number }).count, 'tried again, later and later').toBeGreaterThan(3);
+    const { count } = warnings[0] as { count?: number };
+    expect(count, 'tried again, later and later').toBeGreaterThan(3);
+    const error = expect.objectContaining({ message: 'Resource "web" already exists and is not managed by Foo' });
+    expect(failures, 'one line each').toEqual(Array(count).fill({ message: failure, key: 'default/foo', error }));
     await cluster.client.delete(Deployment, at);
     await cluster.advance(10_000);
     expect((await deployment()).spec?.replicas).toBe(1);

@@ -23,14 +23,23 @@ import { readOptions, select } from './select.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const longestRunMs = 90_000;
 
+/** An example whose parts tests pin, and these tests. */
+const sampleController = [
+  'examples/03-sample-controller',
+  ...['sample-controllers.test.ts', 'sample-controller-parts.test.ts'].map((file) => join('test/e2e', file)),
+];
+
 /** Copies the packages' sources so that they import each other and not the repository's; everything else is shared. */
 function copyPackages() {
   const copy = mkdtempSync(join(tmpdir(), 'kapstan-mutants-'));
   const hooks = ['test/source-threads.mjs', 'test/source-hooks.mjs', 'test/mutants/test-process.mjs'];
   const lint = ['walk.test.ts', 'walk-table.ts', 'walk-sources.ts'].map((file) => join('test/lint', file));
   const walks = ['ARCHITECTURE.md', 'docs/walks.md'];
-  for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks, ...lint, ...walks])
-    cpSync(join(root, file), join(copy, file));
+  const files = ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks, ...lint, ...walks];
+  // The example's tsconfig.json refers to others, which the copy does not have.
+  const filter = (path) => !/\/(dist|tsconfig\.json)$/.test(path);
+  for (const file of [...files, ...sampleController])
+    cpSync(join(root, file), join(copy, file), { recursive: true, filter });
   const modules = join(copy, 'node_modules');
   mkdirSync(join(modules, '@kapstan'), { recursive: true });
   for (const name of readdirSync(join(root, 'node_modules')))

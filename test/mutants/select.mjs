@@ -31,9 +31,10 @@ function dayBefore() {
   return before === '' ? git('rev-list', '--max-parents=0', 'HEAD').split('\n')[0] : before;
 }
 
+/** Returns the names of changed packages and examples. */
 function changedPackages(base) {
   const files = [git('diff', '--name-only', base), git('ls-files', '--others', '--exclude-standard')].join('\n');
-  return new Set(files.split('\n').flatMap((file) => /^packages\/([^/]+)\//.exec(file)?.[1] ?? []));
+  return new Set(files.split('\n').flatMap((file) => /^(?:packages|examples)\/([^/]+)\//.exec(file)?.[1] ?? []));
 }
 
 export function select(all, { filter, changed }) {

@@ -12,6 +12,19 @@ import { startControlPlane } from './control-plane.ts';
 import { inKubernetesOrder, PostStartHooks } from './lifetime/post-start-hooks.ts';
 import type { ControlPlane, ControlPlaneOptions } from './options/control-plane-options.ts';
 
+/** Checks of a server that registers APIServices, in the order of kube-apiserver's /healthz?verbose. */
+const ofApiServices: readonly string[] = [
+  'poststarthook/start-kube-aggregator-informers',
+  'poststarthook/apiservice-status-local-available-controller',
+  'poststarthook/apiservice-status-remote-available-controller',
+  'poststarthook/apiservice-registration-controller',
+  'poststarthook/apiservice-discovery-controller',
+  'poststarthook/kube-apiserver-autoregistration',
+  'autoregister-completion',
+  'poststarthook/apiservice-openapi-controller',
+  'poststarthook/apiservice-openapiv3-controller',
+];
+
 let dataDir: string;
 let running: ControlPlane[];
 
@@ -100,18 +113,23 @@ describe('startControlPlane', () => {
     expect((await get(plane, '/metrics/slis')).status).toBe(403);
   });
 
-  it('tells of each part of its start under the name that kube-apiserver gives it', async () => {
-    const plane = await start({ identity: 'on', endpointReconciler: 'lease' });
+  it.each([
+    ['', false, []],
+    [', those of APIServices too', true, ofApiServices],
+  ])('tells of each part of its start under the name that kube-apiserver gives it%s', async (_, registers, more) => {
+    const parts = { identity: 'on', endpointReconciler: 'lease', registersApiServices: registers } as const;
+    const plane = await start(parts);
     const { text } = await get(plane, '/readyz?verbose');
-    const hooks = new PostStartHooks({ identity: 'on', endpointReconciler: 'lease' });
+    const bootstrap = 'poststarthook/rbac/bootstrap-roles';
+    const others = registers ? [bootstrap, 'autoregister-completion'] : [bootstrap];
+    const ownChecks = others.map((name) => ({ name, check: () => undefined }));
+    const checks = [...new PostStartHooks(parts).healthChecks, ...ownChecks];
     const names = [
       ...['ping', 'log', 'etcd', 'etcd-readiness', 'informer-sync'],
-      ...inKubernetesOrder([
-        ...hooks.healthChecks,
-        { name: 'poststarthook/rbac/bootstrap-roles', check: () => undefined },
-      ]).map(({ name }) => name),
+      ...inKubernetesOrder(checks).map(({ name }) => name),
       'shutdown',
     ];
+    expect(names.filter((name) => ofApiServices.includes(name))).toEqual(more);
     expect(text).toBe(`${names.map((name) => `[+]${name} ok\n`).join('')}readyz check passed\n`);
     const live = (await get(plane, '/livez?verbose&exclude=poststarthook/bootstrap-controller')).text;
     expect(live).toContain('[+]poststarthook/bootstrap-controller excluded: ok\n');

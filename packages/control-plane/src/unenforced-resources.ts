@@ -1,5 +1,6 @@
 // Warnings for objects that this server stores but on which nothing in it acts. Used by serving.ts. Workloads such as Deployments are not
-// listed, because without a controller users see at once that no pod appears.
+// listed, because without a controller users see at once that no pod appears; nor are Ingresses and CertificateSigningRequests, because
+// Kubernetes itself leaves the first to an add-on, and the second visibly lack their certificate.
 
 const unenforced: Readonly<Record<string, string>> = {
   'horizontalpodautoscalers.autoscaling': 'it runs no controller that scales',

@@ -1,3 +1,4 @@
+import type { Revision } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
 import type { TestPod } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -5,6 +6,8 @@ import { DryRunStorage } from './dry-run-storage.ts';
 import { isStorageError } from './errors/storage-error.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
+import type { Storage, StorageCallOptions } from './storage.ts';
+import { Stored } from './stored.ts';
 import { keyOf, podOf, podStoreOptions, predicate, root } from './testing/storage-fixture.ts';
 
 describe('DryRunStorage', () => {
@@ -103,5 +106,32 @@ describe('DryRunStorage', () => {
     expect(await dry.stats()).toEqual(await store.stats());
     expect(await dry.currentResourceVersion()).toBe(created.revision);
     expect([dry.readiness(), dry.supportsProgressRequests, dry.compactRevision()]).toEqual([undefined, true, 0]);
+  });
+});
+
+type OptionalMember<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name : never }[keyof T];
+
+describe('an optional member of a storage', () => {
+  const known = new Stored<TestPod>(keyOf('a'), 3 as Revision, podOf('a'));
+  const calls: Readonly<Record<OptionalMember<Storage<TestPod>>, readonly [Stored<TestPod>, StorageCallOptions]>> = {
+    isNewest: [known, { auditId: 'id' }],
+  };
+
+  it.each(Object.entries(calls))('%s is asked of the storage below a dry run', (name, given) => {
+    const seen: unknown[] = [];
+    const below = {
+      [name]: (...args: unknown[]) => {
+        seen.push(args);
+        return true;
+      },
+    } as unknown as Storage<TestPod>;
+    const dry = new DryRunStorage(below);
+    expect(dry[name as keyof typeof calls](...given)).toBe(true);
+    expect(seen).toEqual([given]);
+  });
+
+  it.each(Object.entries(calls))('%s means nothing over a storage without it', (name, given) => {
+    const dry = new DryRunStorage({} as Storage<TestPod>);
+    expect(dry[name as keyof typeof calls](...given)).toBe(false);
   });
 });

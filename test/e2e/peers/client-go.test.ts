@@ -1,4 +1,5 @@
 // client-go against `kapstan serve`: ./client-go makes the checks, and each one is a test here. Needs Go.
+// KAPSTAN_FAIR_TURNS=10 makes the check fair-turns, in which chance has a part, ten times.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -51,7 +52,9 @@ const sentences = {
   'unserved-is-a-clear-error': 'what needs a node answers with a Status',
 } as const;
 
-const outcomes = new Map<string, string>();
+const fairTurnsRounds = Number(process.env.KAPSTAN_FAIR_TURNS ?? 1);
+/** What came of each check, in each of its rounds. */
+const outcomes = new Map<string, string[]>();
 let server: ServeProcess;
 let missing: string | undefined;
 let program: ChildProcess | undefined;
@@ -63,12 +66,14 @@ beforeAll(async () => {
     return;
   }
   server = await startServeProcess({ flags: ['--control-loops=none', '--disable-admission-plugins=ServiceAccount'] });
-  const args = ['-kubeconfig', server.kubeconfig, '-user-token', server.userToken];
+  const rounds = ['-fair-turns', String(fairTurnsRounds)];
+  const args = ['-kubeconfig', server.kubeconfig, '-user-token', server.userToken, ...rounds];
   const child = spawn(programs.peers, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   program = child;
   for await (const line of createInterface({ input: child.stdout })) {
     const [, name, reason] = /^(?:ok|FAIL) ([^ :]+)(?::| \d+ ms)(.*)$/.exec(line) ?? ['', line, line];
-    outcomes.set(name ?? line, line.startsWith('ok ') ? 'ok' : (reason ?? line));
+    const outcome = line.startsWith('ok ') ? 'ok' : (reason ?? line);
+    outcomes.set(name ?? line, [...(outcomes.get(name ?? line) ?? []), outcome]);
   }
 }, buildTimeoutMs);
 
@@ -84,7 +89,8 @@ describe('client-go', () => {
 
   for (const [name, sentence] of Object.entries(sentences))
     it(`${sentence} (${name})`, () => {
-      expect(outcomes.get(name) ?? 'the program ended before this check').toBe('ok');
+      const rounds = name === 'fair-turns' ? fairTurnsRounds : 1;
+      expect(outcomes.get(name) ?? 'the program ended before this check').toEqual(Array(rounds).fill('ok'));
     });
 
   it('makes no check without a sentence here', () => {

@@ -84,6 +84,16 @@ describe('OwnWrites', () => {
     expect(await waiting).toBe(true);
   });
 
+  it('forgets a write when its object is deleted, also while nobody waits', async () => {
+    const { source, ownWrites } = await start();
+    source.add(configMap({ name: 'a' }));
+    ownWrites.observer('w').observeWrite(testConfigMaps, target, '7');
+    expect([...ownWrites.unseen()].map(({ key }) => key)).toEqual(['default/a']);
+    source.delete(target);
+    await settle();
+    expect([...ownWrites.unseen()]).toEqual([]);
+  });
+
   it.each([
     ['deleted', 7, () => undefined],
     [

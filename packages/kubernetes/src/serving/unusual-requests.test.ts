@@ -64,6 +64,24 @@ describe('a path', () => {
   });
 });
 
+it.each([
+  ['', ['b', 'c']],
+  ['&limit=1', ['b']],
+])('a list goes on behind a forged name of 50 KB, and shows no key of the store%s', async (limit, names) => {
+  const path = '/api/v1/namespaces/forged/configmaps';
+  for (const name of ['b', 'c']) {
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } };
+    await server.send('POST', path, { body });
+  }
+  const position = { v: 'meta.k8s.io/v1', rv: -1, start: 'a'.repeat(50_000) };
+  const token = Buffer.from(JSON.stringify(position)).toString('base64url');
+  const { status, text: shown, json: list } = await server.send('GET', `${path}?continue=${token}${limit}`);
+  const found = list.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+  expect([status, found]).toEqual([200, names]);
+  const next = Buffer.from(list.metadata.continue ?? '', 'base64url').toString();
+  expect(`${shown}${next}`).not.toContain('/registry');
+});
+
 describe('a body', () => {
   const path = '/api/v1/namespaces/default/configmaps?dryRun=All';
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };

@@ -2,7 +2,7 @@
 // Each check prints one line, "ok NAME" or "FAIL NAME: reason"; the exit code is 1 when one failed.
 // ../client-go.test.ts builds and runs it and makes a test of each line.
 //
-//	go run . -kubeconfig FILE [-user-token TOKEN] [NAME...]
+//	go run . -kubeconfig FILE [-user-token TOKEN] [-fair-turns ROUNDS] [NAME...]
 package main
 
 import (
@@ -53,6 +53,7 @@ type env struct {
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "file with the address and credentials of the server")
 	userToken := flag.String("user-token", "", "bearer token of a user without any rights")
+	fairTurnsRounds := flag.Int("fair-turns", 1, "how often the check fair-turns is made")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
@@ -64,12 +65,18 @@ func main() {
 		if flag.NArg() > 0 && !slices.Contains(flag.Args(), c.name) {
 			continue
 		}
-		started := time.Now()
-		if err := runOne(c, config, *userToken); err != nil {
-			failed++
-			fmt.Printf("FAIL %s: %s\n", c.name, strings.ReplaceAll(err.Error(), "\n", " "))
-		} else {
-			fmt.Printf("ok %s %d ms\n", c.name, time.Since(started).Milliseconds())
+		rounds := 1
+		if c.name == "fair-turns" {
+			rounds = *fairTurnsRounds
+		}
+		for round := range rounds {
+			started := time.Now()
+			if err := runOne(c, round, config, *userToken); err != nil {
+				failed++
+				fmt.Printf("FAIL %s: %s\n", c.name, strings.ReplaceAll(err.Error(), "\n", " "))
+			} else {
+				fmt.Printf("ok %s %d ms\n", c.name, time.Since(started).Milliseconds())
+			}
 		}
 	}
 	if failed > 0 {
@@ -77,7 +84,7 @@ func main() {
 	}
 }
 
-func runOne(c check, config *rest.Config, userToken string) (err error) {
+func runOne(c check, round int, config *rest.Config, userToken string) (err error) {
 	timeout := checkTimeout
 	if slices.Contains(slowChecks, c.name) {
 		timeout = slowCheckTimeout
@@ -89,7 +96,11 @@ func runOne(c check, config *rest.Config, userToken string) (err error) {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	e, err := newEnv(ctx, c.name, config)
+	namespace := c.name
+	if round > 0 {
+		namespace = fmt.Sprintf("%s-%d", c.name, round)
+	}
+	e, err := newEnv(ctx, namespace, config)
 	if err != nil {
 		return err
 	}
@@ -97,12 +108,12 @@ func runOne(c check, config *rest.Config, userToken string) (err error) {
 	return c.run(ctx, e)
 }
 
-func newEnv(ctx context.Context, name string, config *rest.Config) (*env, error) {
+func newEnv(ctx context.Context, namespace string, config *rest.Config) (*env, error) {
 	requests := &recorder{}
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, -1
 	config.Wrap(requests.wrap)
-	e := &env{config: config, namespace: name, requests: requests}
+	e := &env{config: config, namespace: namespace, requests: requests}
 	var err error
 	if e.clients, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
@@ -113,7 +124,7 @@ func newEnv(ctx context.Context, name string, config *rest.Config) (*env, error)
 	if e.metadata, err = metadata.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	_, err = e.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err = e.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	return e, err
 }
 

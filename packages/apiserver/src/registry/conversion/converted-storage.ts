@@ -36,7 +36,10 @@ export interface ConvertedStorageOptions {
   readonly freeze?: boolean;
 }
 
-export class ConvertedStorage implements Storage<UnstructuredObject> {
+/**
+ * Has no `isNewest`: a read converts anew, and the conversion may give another object than before. The cache, which asks for it, is below.
+ */
+export class ConvertedStorage implements Required<Omit<Storage<UnstructuredObject>, 'isNewest'>> {
   readonly #base: Storage<UnstructuredObject>;
   readonly #conversion: ObjectConversion;
   readonly #served: string;

@@ -210,7 +210,7 @@ describe('a CacheWatcher that catches up', () => {
     expect([seen.length, closings, ends, watcher.isLive]).toEqual([2, [undefined], [], false]);
   });
 
-  it('ends once, for one reason, and tells its sink last', () => {
+  it('ends once, for one reason, and notifies its sink last', () => {
     const { watcher, seen, closings, ends } = open();
     watcher.begin(fromStart);
     watcher.end('overrun');

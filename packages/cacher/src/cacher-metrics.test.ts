@@ -92,7 +92,7 @@ describe('the metrics of a Cacher', () => {
     expect(buckets.find(([bound]) => bound === 0.8)?.[1]).toBe(before + 1);
   });
 
-  it('tell consistent reads from the cache from those that fell back, and from those that failed', async () => {
+  it('distinguish consistent reads from the cache, those that fell back, and those that failed', async () => {
     const { clock, engine } = parts();
     await parts().start();
     await bench.list();

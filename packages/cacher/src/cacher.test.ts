@@ -405,7 +405,7 @@ describe('a Cacher', () => {
     expect((await bench.list({ limit: 1, continue: first.continue })).items).toHaveLength(1);
   });
 
-  it('answers 410 to a watch from before a revision that it was told to forget; running ones go on', async () => {
+  it('answers 410 to a watch from before a revision that it has forgotten; running watches go on', async () => {
     const start = String(await bench.caughtUp());
     const running = bench.watch({ resourceVersion: start });
     await bench.create('a');

@@ -135,7 +135,7 @@ describe('Feed', () => {
     feed.close();
   });
 
-  it('tells each change once, in order, and the progress of the storage as such', async () => {
+  it('delivers each change once, in order, and reports the progress of the storage', async () => {
     feed.start();
     await settle();
     emit('ADDED', 11);

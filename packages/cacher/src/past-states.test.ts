@@ -48,7 +48,7 @@ const apply = (cache: WatchCache<TestPod>, ...changes: readonly object[]): void 
 };
 
 describe('the past states of a WatchCache', () => {
-  it('tells for every revision the newest state that is not younger, and none from before the list', () => {
+  it('returns for every revision the newest state up to it, and none from before the list', () => {
     const cache = open();
     cache.replace([cache.listed(stored('a', 10))], at(10));
     apply(cache, change('MODIFIED', 'a', 20), change('ADDED', 'b', 30), change('DELETED', 'a', 40));
@@ -73,7 +73,7 @@ describe('the past states of a WatchCache', () => {
     expect([5, 6, 7].map((revision) => stateAt(cache, revision))).toEqual([[], ['a@6'], []]);
   });
 
-  it('tells no state that the history does not reach back to', () => {
+  it('returns no state that the history does not reach back to', () => {
     const cache = open(3);
     cache.replace([], at(10));
     apply(cache, ...[11, 12, 13].map((revision) => change('ADDED', `p${revision}`, revision)));
@@ -82,7 +82,7 @@ describe('the past states of a WatchCache', () => {
     expect([10, 11, 14].map((revision) => stateAt(cache, revision)?.length)).toEqual([undefined, 1, 4]);
   });
 
-  it('tells no state from before a new list, nor from before what was forgotten', () => {
+  it('returns no state from before a new list, nor from before what was forgotten', () => {
     const cache = open();
     cache.replace([cache.listed(stored('a', 3))], at(5));
     apply(cache, change('ADDED', 'b', 6), change('ADDED', 'c', 8));
@@ -92,7 +92,7 @@ describe('the past states of a WatchCache', () => {
     expect([stateAt(cache, 8), stateAt(cache, 9)]).toEqual([undefined, ['c@8']]);
   });
 
-  it('tells none while it is found inconsistent, and those from then on when it is consistent again', () => {
+  it('returns none while it is inconsistent, and later ones once it is consistent again', () => {
     const cache = open();
     cache.replace([cache.listed(stored('a', 3))], at(5));
     cache.markConsistent(false);

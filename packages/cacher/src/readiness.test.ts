@@ -68,7 +68,7 @@ describe('Readiness', () => {
     await expect(readiness.wait(AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
   });
 
-  it('is told twice what it is without counting twice, and is asked without waiting', () => {
+  it('counts no change when it is set to what it is already, and is read without waiting', () => {
     const readiness = new Readiness(new VirtualClock());
     expect([readiness.state, readiness.isReady]).toEqual(['pending', false]);
     readiness.setPending();

@@ -25,7 +25,7 @@ describe('UndoneHistory', () => {
   const since = (revision: number): [string, number | undefined][] =>
     [...undone.since(at(revision))].map(([key, was]) => [key, was?.stored.revision]);
 
-  it('tells for each key that changed what was there before its first change', () => {
+  it('returns for each changed key its state before the first change', () => {
     change('a', 11, 3);
     change('b', 12);
     change('a', 13, 11);

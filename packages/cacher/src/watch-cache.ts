@@ -1,4 +1,4 @@
-// WatchCache holds the present state and the history of one resource, always at one revision. Fed by feed.ts, read by
+// WatchCache holds the present state and the history of one resource, always at one revision. Fed by cache-updater.ts, read by
 // cacher.ts and by watchers. Source: apiserver storage/cacher/watch_cache.go.
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
 import { expired, internalError } from '@kapstan/api/errors';

@@ -149,7 +149,7 @@ describe('the start of a watch', () => {
     expect(isTooLargeResourceVersion(await refused)).toBe(true);
   });
 
-  it('does not wait for a version of the future that is no streamed list: its events come when they come', async () => {
+  it('does not wait for a future version when no streamed list is requested', async () => {
     expect(await begin('300', undefined)).toMatchObject({ initial: [], revision: 300 });
     expect(freshness.waiting).toBe(0);
   });

@@ -39,7 +39,7 @@ describe('the environments of Kubernetes', () => {
     expect(firstVersion(text)).toBe(minor);
   });
 
-  it('refuse what is of different types, and from 1.29 on what is no duration', () => {
+  it('refuse operands of different types, and from 1.29 on invalid durations', () => {
     expect(compilesIn('1.25', "[1, 'a'].size() == 2")).toBe(false);
     expect(compilesIn('1.28', "duration('x') == duration('y')")).toBe(true);
     expect(compilesIn('1.29', "duration('x') == duration('y')")).toBe(false);

@@ -301,7 +301,7 @@ describe('Client', () => {
       expect(server.requests).toHaveLength(0);
     });
 
-    it('a collection whose options are no object, and subresources and namespaces that are no string', async () => {
+    it('options of a collection that are not an object, and subresources and namespaces that are not strings', async () => {
       const refusals: [Promise<unknown>, string][] = [
         [client.deleteCollection(Node, 'a' as never), 'options, such as { namespace }, must be an object, not "a"'],
         [client.listPage(Node, 'a' as never), 'options, such as { namespace }, must be an object, not "a"'],

@@ -106,7 +106,7 @@ describe('connect', () => {
     await expect(wrong.get(Node, { name: 'a' })).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
   });
 
-  it('refuses a certificate of an unknown authority unless told to skip verification', async () => {
+  it('refuses a certificate of an unknown authority unless verification is off', async () => {
     await using server = await startServer();
     await using strict = await connect({ kubeconfig: await writeConfig({ server: server.url }, { token: 't' }) });
     await expect(strict.get(Node, { name: 'a' })).rejects.toMatchObject({

@@ -71,7 +71,7 @@ describe('objects that are alike', () => {
     expect(stringifyJson(parser.parseObject(text))).toBe(text);
   });
 
-  it('are not told by the one of them that somebody changed', () => {
+  it('are parsed correctly although a program changed one of them', () => {
     const parser = new SharingParser();
     for (let index = 0; index < 3; index++) {
       const given = read(parser, pod(index));

@@ -74,7 +74,7 @@ export class SharingParser {
   /** Parses an object, such as an item of a list. */
   readonly parseObject = (text: string): unknown => this.#parse({ text, form: 'object' });
 
-  /** Parses a line of a watch. */
+  /** Parses a line of a watch: an event with its object. */
   readonly parseEvent = (line: string): unknown => this.#parse({ text: line, form: 'event' });
 
   #parse(present: Sample): unknown {
@@ -181,7 +181,7 @@ function parseReduced({ text, cut }: ReducedText, form: Form): unknown {
   return putBack(cut, form === 'event' && isJsonObject(value) ? value.object : value) ? value : undefined;
 }
 
-/** Returns the common parts of the two texts; none when they are less than a third of the text. */
+/** Returns the common parts of the two texts; none when they are less than a third of the sample. */
 function worthwhile(sample: Sample, present: Sample, known: readonly SharedPart[]): readonly SharedPart[] {
   const [one, other] = [spanned(sample), spanned(present)];
   if (one === undefined || other === undefined) return [];

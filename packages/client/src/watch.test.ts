@@ -174,12 +174,12 @@ describe('a watch', () => {
       expect(error).toMatchObject({ details: { causes: [{}, { reason: 'ClientWatchDecoding' }] } });
     });
 
-    it('refuses a stream that is no JSON', async () => {
+    it('refuses a stream that is not JSON', async () => {
       server.next(text('hello'));
       await expect(read()).rejects.toThrow('unexpected content type of a watch: "text/plain"');
     });
 
-    it('errors for a success that is no 200', async () => {
+    it('errors for a success other than 200', async () => {
       server.next((response) => void response.writeHead(204, { 'content-type': 'application/json' }).end());
       await expect(read()).rejects.toThrow('unexpected status of a watch: 204');
       while (server.occupied > 0) await settle();

@@ -1,5 +1,5 @@
 // Announces the server: the service "kubernetes" with its range and endpoints, the server's Lease and authorities, and its
-// APIServices. Called by control-plane.ts once requests are answered.
+// APIServices. Called by listening.ts once requests are answered.
 import { hostname } from 'node:os';
 import { firstServiceAddress, serviceNetwork } from '@kapstan/kubernetes';
 import type { ApiServiceRegistration } from './api-services/api-service-registration.ts';

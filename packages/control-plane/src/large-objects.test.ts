@@ -146,7 +146,7 @@ const patience = { timeout: 120_000 };
 describe('a large object', patience, () => {
   const many = Array.from({ length: 20_000 }, (_, index) => index);
 
-  it('gets the answer that it would get in the turn of the request: errors', async () => {
+  it('gets the same errors from the thread as without it', async () => {
     const [here, there] = storesOf(pods) as [GenericStore, GenericStore];
     const env = many.map((index) => ({ name: index % 2 === 0 ? `E${index}` : `E=${index}`, value: 'x' }));
     const expected = await failure(here.create(testContext(), pod('big', env)));
@@ -156,7 +156,7 @@ describe('a large object', patience, () => {
     expect(expected.details?.causes?.at(-1)?.message).toBe('9901 more errors not shown');
   });
 
-  it('gets the answer that it would get in the turn of the request: warnings', async () => {
+  it('gets the warnings of the thread', async () => {
     const [, there] = storesOf(pods) as [GenericStore, GenericStore];
     const context = testContext();
     const object = pod('warned', [...many.map((index) => ({ name: `E${index}` })), { name: 'E0' }]);
@@ -304,7 +304,7 @@ describe('a large object', patience, () => {
     await expect(there.get(testContext(), 'late')).rejects.toThrow('not found');
   });
 
-  it('is let go when nobody waits for it', async () => {
+  it('is forgotten when nobody waits for it', async () => {
     const [, there] = storesOf(pods) as [GenericStore, GenericStore];
     const signal = AbortSignal.abort(new Error('gone'));
     const object = pod(

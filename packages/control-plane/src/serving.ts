@@ -47,7 +47,7 @@ export interface ServerParts {
   readonly encryption: EncryptionAtRest | undefined;
   readonly audit: AuditOptions | undefined;
   readonly tracer: RequestTracer | undefined;
-  /** Undefined where nobody vouches for users from outside. */
+  /** Undefined without token issuers and token webhooks. */
   readonly outside: OutsideIdentity | undefined;
   /** Undefined where it is off. */
   readonly inspector: ServerInspector | undefined;

@@ -171,7 +171,7 @@ describe('EtcdEngine when etcd fails', () => {
     members[0].thaw();
   });
 
-  it('tells the health of etcd, and asks at most once in half the timeout', async () => {
+  it('reports the health of etcd, and asks at most once in half the timeout', async () => {
     const clock = new VirtualClock();
     const [etcd] = await start();
     const engine = await open([etcd], { clock });
@@ -187,7 +187,7 @@ describe('EtcdEngine when etcd fails', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('tells readiness by a check of its own, with its own time', async () => {
+  it('reports readiness by a check of its own, with its own timeout', async () => {
     const clock = new VirtualClock();
     const [etcd] = await start();
     const engine = await open([etcd], { clock, healthTimeoutMs: 5_000, readinessTimeoutMs: 1_000 });

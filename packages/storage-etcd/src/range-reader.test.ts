@@ -109,7 +109,7 @@ describe('RangeReader', () => {
     expect(bench.pages().map(([at]) => at)).toEqual([0, 100, 0, 102]);
   });
 
-  it('says Compacted of a past state, and what it learned of the compaction', async () => {
+  it('answers Compacted for a past state, and passes on the revision of the compaction', async () => {
     await using bench = await open({ keys: 5, fails: compactedError });
     const error = await bench.reader.range(all, { revision: toRevision(40) }).catch((reason: unknown) => reason);
     // The compacted revision is unknown, but it is higher than the refused one.

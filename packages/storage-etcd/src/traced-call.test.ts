@@ -105,7 +105,7 @@ it('ends when the call is given up', async () => {
   expect(parts[0]?.attributes['rpc.response.status_code']).toBe('Canceled');
 });
 
-it('is not told to the member of a call that is not traced', async () => {
+it('is not sent to the member with a call that is not traced', async () => {
   await using etcd = await startScriptedEtcd({ answer: () => ({ header: { revision: 7 } }) });
   await etcd.caller.read(loadWire().range, { key });
   expect(etcd.asked[0]?.traceParent).toBeUndefined();

@@ -30,7 +30,7 @@ function unreachable() {
 }
 
 describe('WatchHub', () => {
-  it('tries again later and later, to 5 s, and tells its watches nothing of that', async () => {
+  it('tries again with growing delays up to 5 s, without notifying its watches', async () => {
     const { clock, askedAtMs, hub, errors, watch } = unreachable();
     const start = clock.monotonicNow();
     watch();

@@ -1,5 +1,5 @@
-// Converts keys, ranges and key-values between the Engine port and the wire. Used by range-reader.ts, etcd-engine.ts,
-// watch-hub.ts.
+// Converts keys, ranges and key-values between the Engine port and the wire. Used by range-reader.ts, txn.ts,
+// etcd-watch.ts and etcd-engine.ts.
 import type { Revision } from '@kapstan/api';
 import { type KeyRange, type KeyValue, keyAfter, StorageError } from '@kapstan/storage';
 import type { WireKeyValue } from './wire.ts';

@@ -1,5 +1,5 @@
 // The protocol to etcd: loads proto/etcd.proto once, and declares the shapes of its decoded messages. Used by all
-// callers: caller.ts, auth-token.ts, watch-stream.ts.
+// files that talk to etcd.
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';

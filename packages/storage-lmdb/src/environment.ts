@@ -16,7 +16,7 @@ import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
 export type Table = Database<Buffer, Buffer>;
 
 const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
-/** Files for their owner alone. lmdb-js passes this to mdb_env_open, though its types do not have it. */
+/** Lets only the owner read the files. lmdb-js passes this to mdb_env_open, though its types do not have it. */
 const fileOptions = { permissionsMode: 0o600 } as const;
 /** Longest key that LMDB takes with pages of 4 KiB. */
 const maxTableKeyBytes = 1_978;

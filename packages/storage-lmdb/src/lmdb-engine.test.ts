@@ -198,7 +198,7 @@ describe('limits', () => {
     await expect(engine.grantLease(0)).rejects.toThrow(TypeError);
   });
 
-  it('says Full at the quota, goes on reading and deleting, and takes writes again when there is room', async () => {
+  it('answers Full at the quota, still reads and deletes, and accepts writes again when there is room', async () => {
     const engine = await openEngine({ quotaBytes: 1_000_000 });
     const value = new Uint8Array(20_000);
     const stored: number[] = [];
@@ -297,7 +297,7 @@ describe('ranges', () => {
     expect((await engine.range(everything, { revision: revisionOf(2) })).count).toBe(1);
   });
 
-  it('reads all of its revision or fails with Compacted, while that is being compacted', async () => {
+  it('are read whole at their revision or fail with Compacted, while that revision is being compacted', async () => {
     const engine = await openEngine();
     await putMany(engine, 5_000);
     const revision = await engine.currentRevision();
@@ -329,7 +329,7 @@ describe('ranges', () => {
 });
 
 describe('compaction', () => {
-  it('drops the rows that nobody can read any more, and the file does not grow with rewriting', async () => {
+  it('drops the rows that nobody can read any more, so the file does not grow when keys are rewritten', async () => {
     const engine = await openEngine();
     let revisions = (await putMany(engine, 200, 'x'.repeat(1_000))).map((result) => result.revision);
     const rewrite = async (): Promise<void> => {
@@ -380,7 +380,7 @@ describe('compaction', () => {
     expect((await second.check()).problems).toEqual([]);
   });
 
-  it('ends a watch that was replaying what is compacted now', async () => {
+  it('ends a watch that was replaying the revisions that are compacted', async () => {
     const engine = await openEngine();
     await putMany(engine, 3_000);
     const late = WatchRecorder.start(engine, everything, { after: revisionOf(1) });
@@ -393,14 +393,14 @@ describe('compaction', () => {
 });
 
 describe('leases', () => {
-  it('grants a new one each time, also to those who ask at once', async () => {
+  it('are new each time, also when several are requested at once', async () => {
     const engine = await openEngine();
     const leases = await Promise.all(Array.from({ length: 10 }, () => engine.grantLease(3_600)));
     expect(new Set(leases).size).toBe(10);
     expect((await engine.stats()).leases).toBe(10);
   });
 
-  it('grants no number twice, also when the first one ran out and the store was closed meanwhile', async () => {
+  it('never have the same number, also when the first one expired and the store was closed meanwhile', async () => {
     const first = await openEngine();
     const lease = await first.grantLease(10);
     await clock.advance(20_000);
@@ -409,7 +409,7 @@ describe('leases', () => {
     expect(await (await openEngine()).grantLease(10)).toBeGreaterThan(lease);
   });
 
-  it('keeps a key for all of its time and deletes it soon after', async () => {
+  it('keep a key until they expire, and delete it soon after', async () => {
     const engine = await openEngine();
     await put(engine, '/a', { lease: await engine.grantLease(600) });
     await clock.advance(599_999);
@@ -422,7 +422,7 @@ describe('leases', () => {
     await eventually(async () => (await engine.stats()).leases === 0);
   });
 
-  it('deletes on opening what ran out while nobody was there', async () => {
+  it('delete on opening the keys that expired while the store was closed', async () => {
     const first = await openEngine();
     await put(first, '/short', { lease: await first.grantLease(10) });
     await put(first, '/long', { lease: await first.grantLease(10_000) });
@@ -437,7 +437,7 @@ describe('leases', () => {
     recorder.close();
   });
 
-  it('goes on with those that run out while others are being expired', async () => {
+  it('expire also while the keys of others are being deleted', async () => {
     const engine = await openEngine();
     for (const seconds of [100, 200]) await put(engine, `/${seconds}`, { lease: await engine.grantLease(seconds) });
     const recorder = WatchRecorder.start(engine, everything, { after: await engine.currentRevision() });
@@ -449,7 +449,7 @@ describe('leases', () => {
     await eventually(async () => (await engine.stats()).leases === 0);
   });
 
-  it('notices within a minute when the wall clock jumps ahead', async () => {
+  it('expire within a minute when the wall clock jumps ahead', async () => {
     const engine = await openEngine();
     await put(engine, '/a', { lease: await engine.grantLease(86_400) });
     const recorder = WatchRecorder.start(engine, everything, { after: await engine.currentRevision() });
@@ -459,7 +459,7 @@ describe('leases', () => {
     recorder.close();
   });
 
-  it('deletes thousands of keys of one lease and leaves one that was rewritten meanwhile', async () => {
+  it('delete thousands of keys, but not one that was rewritten meanwhile', async () => {
     const engine = await openEngine();
     const lease = await engine.grantLease(100);
     await Promise.all(Array.from({ length: 2_000 }, (_, index) => put(engine, `/k/${index}`, { lease })));
@@ -498,7 +498,7 @@ describe('progress', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('says nothing to a watch from the future until that is the present', async () => {
+  it('is not reported to a watch from a future revision until that revision is reached', async () => {
     const engine = await openEngine();
     const recorder = WatchRecorder.start(engine, everything, { after: revisionOf(3), progressNotify: true });
     await engine.requestProgress();

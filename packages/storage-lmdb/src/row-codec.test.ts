@@ -83,7 +83,7 @@ describe('row codec', () => {
     );
   });
 
-  it('tells a lease from the keys that are bound to it', () => {
+  it('distinguishes a lease from the keys that are bound to it', () => {
     expect(decodeBinding(encodeNumber(7))).toBeUndefined();
     expect(decodeBinding(encodeBinding(7, '/a'))).toBe('/a');
   });

@@ -1,6 +1,6 @@
 // Reads single versions from the tables: a key's newest, the one written at a revision, the newest at or below a
-// revision. Synchronous, so each call sees one snapshot. Used by range-reader.ts, committer.ts, watch-feed.ts and
-// check.ts.
+// revision. Synchronous, so each call sees one snapshot. Used by range-reader.ts, commit-batch.ts, lease-book.ts,
+// watch-feed.ts and check.ts.
 import type { Revision } from '@kapstan/api';
 import type { KeyValue } from '@kapstan/storage';
 import { StorageError } from '@kapstan/storage';

@@ -1,5 +1,5 @@
 // The Engine port: a revisioned key-value store of bytes, with exactly the features of etcd. Implemented by
-// storage-lmdb and storage-etcd; used only by object-store.ts.
+// storage-lmdb, storage-etcd and memory-engine.ts. Objects are read and written through object-store.ts and its parts alone.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { CallSpan } from './tracing/call-span.ts';

@@ -100,7 +100,7 @@ describe('jsonMember', () => {
 });
 
 describe('jsonCodec', () => {
-  it('tells a reordering from a change', () => {
+  it('distinguishes a reordering from a change', () => {
     const { isSameContent } = jsonCodec();
     const same = (a: string, b: string) => isSameContent?.(bytes(a), bytes(b));
     expect(same('{"a":1,"b":[1,2]}', '{"b":[1,2],"a":1}')).toBe(true);
@@ -110,7 +110,7 @@ describe('jsonCodec', () => {
     expect(same('{"a":1}', ' {"a":1}')).toBe(false);
   });
 
-  it('refuses what is no object', () => {
+  it('refuses values that are not objects', () => {
     for (const text of ['[]', 'null', '1', '{', '\xff']) {
       expect(() => jsonCodec().decode(bytes(text), 1 as Revision)).toThrow();
     }

@@ -85,13 +85,13 @@ describe('LeaseManager', () => {
     expect(await lease(1_000)).toBe(3);
   });
 
-  it('shares nothing when told to reuse for 0 s', async () => {
+  it('shares nothing when leases are reused for 0 s', async () => {
     manager = new LeaseManager({ engine, clock, reuseSeconds: 0, maxObjects: 1_000 });
     expect([await lease(1_000), await lease(1_000)]).toEqual([1, 2]);
     expect(engine.granted).toEqual([1_000, 1_000]);
   });
 
-  it('gives those who ask at once one lease', async () => {
+  it('grants one lease to several calls at once', async () => {
     const leases = await Promise.all(Array.from({ length: 10 }, () => lease(3_600)));
     expect(new Set(leases).size).toBe(1);
   });

@@ -45,7 +45,7 @@ describe('a list', () => {
     expect(error.message).toBe('out of order');
   });
 
-  it('stops at an error of another kind, and tells it beside the corrupt objects before it', async () => {
+  it('stops at an error of another kind, and reports it with the corrupt objects before it', async () => {
     await bench.overwrite('a', 'garbage');
     await bench.overwrite('b', 'garbage');
     await put('odd');

@@ -45,7 +45,7 @@ const hpa = {
 const budget = { metadata: meta('b'), spec: { minAvailable: 0, selector: { matchLabels: labels } } };
 const debug = { name: 'x', image: 'x', imagePullPolicy: 'Always', terminationMessagePolicy: 'File' };
 
-/** Taken by an attempt, and free after it. */
+/** An attempt takes it, and frees it when it ends. */
 const address = '10.96.0.77';
 const nodePort = 30077;
 

@@ -145,7 +145,7 @@ describe('ByteProxy', () => {
     expect([...received].sort().join('')).toBe('12x');
   });
 
-  it('tells neither side of the other one’s end while it is a black hole', async () => {
+  it('hides from each side that the other has ended while it is a black hole', async () => {
     const { client, peer } = await open();
     proxy.blackhole();
     client.destroy();

@@ -37,7 +37,7 @@ describe('a fault that would do nothing', () => {
     expect(() => new Faults().add(fault)).toThrow(new TypeError(message));
   });
 
-  it('is none of those that are documented', () => {
+  it('is not one of those that are documented', () => {
     const all: readonly Fault[] = [
       { kind: 'reset', match: 'call' },
       { kind: 'blackhole', match: 'watch', connections: 'all' },

@@ -66,7 +66,7 @@ describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
     await leaks.assertNone();
   });
 
-  it('of a kind from discovery tells what is added, changed and deleted', async () => {
+  it('of a kind from discovery delivers additions, changes and deletions', async () => {
     factory = open();
     const told: string[] = [];
     const note = (what: string) => (object: unknown) =>

@@ -232,7 +232,7 @@ describe('advance', () => {
     );
   });
 
-  it('refuses a real clock and times that are none', async () => {
+  it('refuses a real clock and invalid times', async () => {
     const cluster = await start({ http: 'off', clock: 'real' });
     await expect(cluster.advance(1)).rejects.toThrow(TypeError);
     await expect((await start({ http: 'off' })).advance(-1)).rejects.toThrow(TypeError);

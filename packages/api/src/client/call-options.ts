@@ -2,7 +2,7 @@
 import type { OwnerReference } from '../objects/kubernetes-object.ts';
 import type { CallTracer } from '../tracing/call-tracer.ts';
 
-/** Options that every call to a server takes: how it ends. */
+/** Options that every call to a server takes: when it is given up, and what observes it. */
 export interface CallOptions {
   /** Cancels the call; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -36,7 +36,7 @@ export interface SelectionOptions {
 export interface ListOptions extends SelectionOptions, CallOptions {
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
-  /** Most items in one answer. For `list()`, which returns all objects, the size of a page. 0 or absent = no limit. */
+  /** Maximum number of items in one answer. For `list()`, which returns all objects, the size of a page. 0 or absent = no limit. */
   readonly limit?: number | undefined;
   /** Token of the previous page. */
   readonly continue?: string | undefined;

@@ -54,7 +54,7 @@ describe('field errors: texts of Kubernetes', () => {
 describe('many errors', () => {
   const errors = Array.from({ length: 250 }, (_, index) => invalidField(`spec.a[${index}]`, index, 'must not be'));
 
-  it('are told up to a hundred, with the number of the others', () => {
+  it('are listed up to a hundred, with the number of the others', () => {
     const { message, causes } = tellFieldErrors(errors);
     expect(causes).toHaveLength(101);
     expect(causes[99]).toEqual({

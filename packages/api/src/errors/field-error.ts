@@ -37,7 +37,7 @@ export interface FieldError {
  * can be many times as long as the request. The longest answer in its own tests has seven.
  */
 export const maxToldErrors = 100;
-/** Most characters of all errors of one answer. Errors beyond them are only counted. */
+/** Maximum number of characters in all errors of one answer. Errors beyond them are only counted. */
 const maxToldLength = 128 * 1024;
 /**
  * Maximum number of characters of a path, a value or a detail. All three contain text from a client, so each could be

@@ -23,7 +23,7 @@ describe('an integer', () => {
     expect(readDecimal(text)).toBe(value);
   });
 
-  it('fits an int64 or is none', () => {
+  it('fits an int64 or is not accepted', () => {
     expect(['9223372036854775807', '9223372036854775808', '-9223372036854775809'].map(parseInt64)).toEqual([
       ...[9_223_372_036_854_775_807n, undefined, undefined],
     ]);

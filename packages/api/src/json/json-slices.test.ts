@@ -61,7 +61,7 @@ describe('JSON in slices', () => {
     expect(runWhole(parseJsonInSlices('[1.50,1e2,0.1,-0]'))).toEqual(parseJson('[1.50,1e2,0.1,-0]'));
   });
 
-  it('refuses what is no JSON', () => {
+  it('refuses text that is not JSON', () => {
     expect(() => runWhole(parseJsonInSlices(`[${'1,'.repeat(2_000)}]`))).toThrow(JsonSyntaxError);
   });
 

@@ -22,9 +22,9 @@ export class JsonLimitError extends Error {
 
 /** How much one text may hold. */
 export interface JsonLimits {
-  /** Most values: members of all objects and items of all lists. */
+  /** Maximum number of values: members of all objects and items of all lists. */
   readonly maxValues: number;
-  /** Most members of one object. */
+  /** Maximum number of members of one object. */
   readonly maxMembers: number;
 }
 

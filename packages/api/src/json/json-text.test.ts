@@ -33,5 +33,5 @@ describe.each([
     );
   });
 
-  it('refuses what is no JSON', () => expect(() => parse('{"a":0,"\\n":}')).toThrow(SyntaxError));
+  it('refuses text that is not JSON', () => expect(() => parse('{"a":0,"\\n":}')).toThrow(SyntaxError));
 });

@@ -111,7 +111,7 @@ describe('own keys', () => {
     expect([getOwn(target, '__proto__'), getOwn(target, 'a'), getOwn(target, 'toString')]).toEqual([1, 2, undefined]);
   });
 
-  it('tells plain objects from the rest', () => {
+  it('distinguishes plain objects from all other values', () => {
     expect([{}, [], null, 1, 'x', new ExactNumber('1')].map(isJsonObject)).toEqual([
       true,
       false,

@@ -20,7 +20,7 @@ const encoder = new TextEncoder();
 export interface EncodeOptions {
   /** Text behind the JSON. Default: none. */
   readonly after?: string;
-  /** Most bytes of a value that does not fit one slice. Default: no limit. */
+  /** Maximum number of bytes of a value that does not fit one slice. Default: no limit. */
   readonly maxBytes?: number;
   /** The spaces before the last line of a value on several lines, in which each level has two more. Default: one line. */
   readonly pad?: string | undefined;

@@ -66,7 +66,7 @@ export function setCondition<C extends AnyCondition>(
   return (conditions ?? []).map((one) => (one === before ? condition : one));
 }
 
-/** Throws TypeError: a status passed instead of its conditions would look empty. */
+/** Throws TypeError unless given a list; a status passed by mistake would look like one without conditions. */
 function requireConditions(conditions: unknown): void {
   if (conditions !== undefined && conditions !== null && !Array.isArray(conditions))
     throw new TypeError('conditions must be a list, such as object.status?.conditions');

@@ -82,7 +82,7 @@ describe('defineResource', () => {
     expect(definition.spec.versions[0]).not.toHaveProperty('subresources');
   });
 
-  it('tells what can be installed, and refuses a resource of the core group', () => {
+  it('recognises what can be installed, and refuses a resource of the core group', () => {
     expect(isDefinedResource(Echo)).toBe(true);
     expect(isDefinedResource(resource({ group: 'demo.dev', version: 'v1', kind: 'Echo' }))).toBe(false);
     expect(() => defineResource({ group: '', version: 'v1', kind: 'A', spec: {} })).toThrow(TypeError);

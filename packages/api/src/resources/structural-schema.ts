@@ -1,6 +1,6 @@
 // Turns the JSON Schema of a library into the structural schema that a custom resource definition holds. A structural schema stays
 // unchanged. Keywords that change no object are left out with a note; for those that cannot be expressed it throws a TypeError that names
-// the place. Used by define-resource.ts. Source: apiextensions-apiserver pkg/apiserver/schema.
+// the place. Used by resource-definition.ts. Source: apiextensions-apiserver pkg/apiserver/schema.
 import { messageOf } from '../errors/message-of.ts';
 import { unionSchema } from './union-schema.ts';
 

@@ -165,7 +165,7 @@ describe('a long selector', () => {
     expect(() => parseLabelSelector(`${text},!!`)).toThrow(held?.error);
   });
 
-  it('is none when a few terms are all', () => {
+  it('is not long when it has only a few terms', () => {
     expect(runWhole(parseLongLabelSelector('a=b'))).toBeUndefined();
   });
 });

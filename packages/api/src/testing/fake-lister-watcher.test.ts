@@ -23,14 +23,14 @@ it('hands out objects that nobody can change (I6)', () => {
   }).toThrow(TypeError);
 });
 
-it('fails the next request as told, once', async () => {
+it('fails the next request with the given error, once', async () => {
   const fake = new FakeListerWatcher<TestConfigMap>();
   fake.failNext('list', internalError('boom'));
   await expect(fake.list({})).rejects.toThrow('boom');
   await expect(fake.list({})).resolves.toMatchObject({ items: [] });
 });
 
-it('lets half-open watches hear nothing, and tells reset ones', () => {
+it('delivers nothing to half-open watches, and an error to reset ones', () => {
   const fake = new FakeListerWatcher<TestConfigMap>();
   const seen: string[] = [];
   fake.watch({}).subscribe({ next: (event) => seen.push(event.type), complete: () => seen.push('end') });
@@ -41,7 +41,7 @@ it('lets half-open watches hear nothing, and tells reset ones', () => {
   expect(seen).toEqual(['ADDED', 'end']);
 });
 
-it('refuses a streamed list where it is told to know none', () => {
+it('refuses a streamed list when it is set to support none', () => {
   const fake = new FakeListerWatcher<TestConfigMap>({ supportsWatchList: false });
   let reason = '';
   fake.watch({ sendInitialEvents: true }).subscribe({ error: (error) => (reason = error.reason) });

@@ -2,9 +2,9 @@
 // item; work started by many callers shares a TurnShare. WorkTurns of @kapstan/storage runs generators on top of it.
 import { type Clock, systemClock } from './clock.ts';
 
-/** Longest stretch of one loop in a turn, in milliseconds. Several loops may share a turn. */
+/** Longest time for which one loop runs in a turn, in milliseconds. Several loops may share a turn. */
 export const sliceMs = 5;
-/** Longest stretch of all work of one kind in a turn, in milliseconds. */
+/** Longest time for which all work of one kind together runs in a turn, in milliseconds. */
 export const turnMs = 8;
 /**
  * Number of items between two looks at the clock. Sixteen objects below the size of large ones take about 4 ms to parse.
@@ -32,7 +32,7 @@ export interface TurnSliceOptions {
   readonly itemsPerLook?: number;
 }
 
-/** The stretch of one loop in a turn: `if (slice.endsHere()) await slice.nextTurn();` after each item. */
+/** The part of a loop that runs in one turn. Ask it after each item: `if (slice.endsHere()) await slice.nextTurn();`. */
 export class TurnSlice {
   readonly #clock: Clock;
   readonly #itemsPerLook: number;
@@ -67,7 +67,7 @@ export class TurnSlice {
   }
 }
 
-/** The time that all work of one kind shares in each turn. A turn begins with the first look after it. */
+/** The time that all work of one kind shares in each turn. A turn begins with the first call of {@link TurnShare.hasTime} in it. */
 export class TurnShare {
   readonly #clock: Clock;
   readonly #shareMs: number;

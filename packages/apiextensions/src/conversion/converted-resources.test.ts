@@ -218,10 +218,11 @@ describe('objects of a definition with a conversion', () => {
 
   it('keep the managers of each version, whose fields are compared in it', async () => {
     await createMany(1);
+    // Sorted, because the order of entries depends on the second in which each was written.
     const owners = async (): Promise<unknown> =>
-      (await stored().get(testContext(), 'w0')).object.metadata?.managedFields?.map(
-        ({ manager, apiVersion, fieldsV1 }) => `${manager} ${apiVersion} ${JSON.stringify(fieldsV1)}`,
-      );
+      (await stored().get(testContext(), 'w0')).object.metadata?.managedFields
+        ?.map(({ manager, apiVersion, fieldsV1 }) => `${manager} ${apiVersion} ${JSON.stringify(fieldsV1)}`)
+        .sort();
     await other().update(testContext({ fieldManager: 'second' }), {
       name: 'w0',
       transform: change({ name: 'n', port: '0' }),
@@ -241,7 +242,7 @@ describe('watches in another version', () => {
   const watch = (log: EventLog, request: Fields = {}): { close(): void } =>
     other().watch(testContext(), { resourceVersion: '0', ...request } as never, log);
 
-  it('tell every change in order, converted, once for all of them', async () => {
+  it('deliver every change in order, converted once for all of them', async () => {
     await createMany(2);
     const [first, second] = [new EventLog(), new EventLog()];
     const watches = [watch(first), watch(second)];
@@ -374,7 +375,7 @@ describe('what a conversion answers', () => {
     );
   });
 
-  it('is told with its place where it is one of several', async () => {
+  it('is reported with its index where it is one of several', async () => {
     await createMany(2);
     trouble = (object) => ({ ...object, apiVersion: v2, kind: object.metadata?.name === 'w1' ? 'Gadget' : 'Widget' });
     expect((await refusal(other().list(testContext(), {}))).message).toBe(

@@ -51,7 +51,7 @@ describe('a new definition', () => {
     });
   });
 
-  it('tells of its approval when its group is protected', async () => {
+  it('reports its approval when its group is protected', async () => {
     const approved = { 'api-approved.kubernetes.io': 'unapproved, a sample' };
     const definition = await fixture.establish(widgets({ group: 'x.k8s.io', annotations: approved }));
     expect(definition.status?.conditions?.[2]).toMatchObject({

@@ -1,6 +1,6 @@
-// DefinitionController turns CustomResourceDefinitions into served resources. It decides on their names, reports in
-// their status, and deletes their objects before they go. Used by the composition; it has one ServedDefinition for
-// each.
+// DefinitionController turns CustomResourceDefinitions into served resources. It decides which names each gets, reports
+// in its status, and deletes its objects before the definition itself is removed. control-plane creates the controller,
+// which has one ServedDefinition for each definition.
 import { randomUUID } from 'node:crypto';
 import {
   type CancelTimer,

@@ -73,7 +73,7 @@ describe('DefinitionFeed', () => {
     expect(known()).toEqual(['a', 'b']);
   });
 
-  it('lists again when the version is gone, and tells what vanished meanwhile (I7)', async () => {
+  it('lists again when the version is gone, and reports what vanished meanwhile (I7)', async () => {
     const [a, b] = [store.put('a'), store.put('b')];
     store.objects = [a, b];
     await feed.start();

@@ -265,7 +265,7 @@ describe('the spec of a definition', () => {
     it(`must not have ${what}`, () => expect(createErrors(widgets(parts))).toEqual(causes));
   }
 
-  it('is not held against a name that is missing: that is told by the rules of all kinds', () => {
+  it('is not compared with a missing name, which the rules of all kinds report', () => {
     const definition = widgets();
     definition.metadata = {};
     expect(createErrors(definition)).toEqual([]);
@@ -279,7 +279,7 @@ describe('the spec of a definition', () => {
     ]);
   });
 
-  it('must not warn of a deprecation that is none, whatever the text', () => {
+  it('must not have a deprecation warning, whatever its text, unless the version is deprecated', () => {
     const text = '\u0000';
     expect(createErrors(widgets({ version: { deprecationWarning: text } })).map(([, , message]) => message)).toEqual([
       'Invalid value: "\\u0000": can only be set for deprecated versions',
@@ -795,7 +795,7 @@ describe('an update of a definition', () => {
     `Invalid value: ${JSON.stringify(value)}: field is immutable`,
   ];
 
-  it('is told what is wrong with what it says before what may not change', () => {
+  it('reports invalid values before changes that are not allowed', () => {
     expect(updateErrors(widgets(), ({ spec }) => (spec.group = 'x'))).toEqual([
       ['FieldValueInvalid', 'spec.group', 'Invalid value: "x": should be a domain with at least one dot'],
       immutable('spec.group', 'x'),

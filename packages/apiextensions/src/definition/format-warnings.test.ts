@@ -49,7 +49,7 @@ describe('formats of a definition', () => {
     expect(created(schema, { properties: { twice: zzz } })).toEqual([warning]);
   });
 
-  it('are told of in an update when they are new', () => {
+  it('cause warnings in an update when they are new', () => {
     const context = testContext({ namespace: '' });
     const [plain, warned] = [definition({ type: 'object' }), definition({ properties: { a: zzz } })];
     expect(strategy.warningsOnUpdate?.(warned, plain, context)).toEqual([warning]);

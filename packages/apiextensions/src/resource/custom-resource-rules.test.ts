@@ -114,7 +114,7 @@ describe('the rules of a custom resource', () => {
     expect(error.message).toContain('some validation rules were not checked because the object was invalid');
   });
 
-  it('tell a hundred errors at most', async () => {
+  it('report a hundred errors at most', async () => {
     await serve({
       spec: { type: 'object', properties: { list: { type: 'array', items: withRule(integer, 'self > 0') } } },
     });
@@ -183,7 +183,7 @@ describe('what was there before a schema became stricter', () => {
     expect(error.status.details?.causes?.map(({ field }) => field)).toEqual(['spec.list[0].n', 'spec.list']);
   });
 
-  it('may not stay in an object that holds what the schema does not name: nobody can tell whether that has changed', async () => {
+  it('may not stay in an object with fields that the schema does not name, because whether those changed is unknown', async () => {
     const open = (more: JSONSchemaProps): Properties => ({
       spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, ...more },
     });

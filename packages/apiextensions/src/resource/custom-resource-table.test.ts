@@ -43,7 +43,7 @@ describe('the table of a custom resource', () => {
     expect(table.cells(object({ color: 'red', size: 3 }))).toEqual(['a', 'red', 3]);
   });
 
-  it('falls back to name and age when a path is none', () => {
+  it('falls back to name and age when a path is not valid', () => {
     expect(customResourceTable([{ name: 'X', type: 'string', jsonPath: '.a[' }]).columns).toHaveLength(2);
     expect(customResourceTable([{ name: 'X', type: 'string', jsonPath: '.a[' }]).columns[1]?.name).toBe('Age');
   });

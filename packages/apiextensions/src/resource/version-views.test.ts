@@ -111,7 +111,7 @@ describe('managers of a HorizontalPodAutoscaler in both of its versions', () => 
     expect(specOf(object.in('v2'))).not.toHaveProperty('metrics');
   });
 
-  it('are forgotten where the version is none of the kind', () => {
+  it('are forgotten when their version is not one of the kind', () => {
     const object = start();
     object.update('v2', 'u', (next) => {
       const [first] = next.metadata?.managedFields ?? [];

@@ -19,6 +19,6 @@ it('a large document is converted in many steps', () => {
   expect(steps).toBeGreaterThanOrEqual(Object.keys(definitions).length);
 });
 
-it('what is no object is refused', () => {
+it('a document that is not an object is refused', () => {
   expect(() => runWhole(convertOpenApi([]))).toThrow(new TypeError('the schema document is not an object'));
 });

@@ -89,7 +89,7 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
     expect(slow.pieces).toHaveLength(2);
   });
 
-  it('lets nobody wait for what is too much, and for what the end does not wait for', async () => {
+  it('keeps no request waiting for events beyond its limit, nor for those that its end does not wait for', async () => {
     const slow = new Slow();
     const clock = new VirtualClock();
     const { log, count } = logOf(slow, { mode, maxWaiting: 2, clock });
@@ -106,7 +106,7 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
     expect(await Promise.all(waiting)).toEqual([true, true, mode === 'blocking']);
   });
 
-  it('counts what is lost, and tells it once until it works again', async () => {
+  it('counts lost events, and reports the loss once until it works again', async () => {
     const memory = new Memory();
     const { log, told, count } = logOf(memory, { mode });
     memory.isBroken = true;

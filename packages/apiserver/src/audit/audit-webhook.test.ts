@@ -56,7 +56,7 @@ describe('an audit webhook', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('loses nothing that it takes the second time, and tells once that it is back', async () => {
+  it('loses nothing that it accepts at the second attempt, and logs once that it is back', async () => {
     const { webhook, told, clock, state, lost } = start(1000);
     state.isBroken = true;
     const first = webhook.send([recordOf('a')]);

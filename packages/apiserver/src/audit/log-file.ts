@@ -1,5 +1,5 @@
-// AuditLogFile appends lines to a file and renames it when it is large. Used by audit-log.ts. Names and rules of the
-// backups follow lumberjack, which kube-apiserver uses.
+// AuditLogFile appends lines to a file and renames it when it is large. Used by control-plane/src/access/audit.ts. The names and rules of
+// the backups follow lumberjack, which kube-apiserver uses.
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';

@@ -107,7 +107,7 @@ describe('the user of a client certificate', () => {
     expect(user).toMatchObject({ name: 'last', groups: ['b', 'a', 'c', 'system:authenticated'] });
   });
 
-  it('is told with the fingerprint of the certificate', async () => {
+  it('is reported with the fingerprint of the certificate', async () => {
     const own = await named('CN=alice', usages(clientAuth));
     await ask(own);
     const fingerprint = Buffer.from(await own.certificate.getThumbprint('SHA-256')).toString('hex');
@@ -165,7 +165,7 @@ describe('a client certificate is refused', () => {
     expect(await ask(own)).toEqual({ status: 401 });
   });
 
-  it('for any use, signed by one that is no authority, or an authority for servers', async () => {
+  it('for any use, when its signer is not an authority, or is an authority for servers', async () => {
     for (const extensions of [[usages(clientAuth)], [...isAuthority, usages(serverAuth)]]) {
       const between = await named('CN=between', ...extensions);
       const own = await issue({ subject: 'CN=alice', extensions: [usages(anyUsage)] }, between);

@@ -12,7 +12,7 @@ import {
 } from '@kapstan/api/internal';
 import type { AuthorizationDecision, Authorizer, UserRules } from './authorizer.ts';
 
-/** 'canceled' does not occur: a call serves all requests that ask the same, so no client's end stops it. */
+/** 'canceled' does not occur: one call answers all requests with the same question, so a client that leaves does not stop it. */
 export type WebhookResult = 'success' | 'timeout' | 'error';
 
 const conditionBuckets = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];

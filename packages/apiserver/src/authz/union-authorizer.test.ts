@@ -42,7 +42,7 @@ describe('a union of authorizers', () => {
     });
   });
 
-  it('tells all reasons and errors when nobody has an opinion', async () => {
+  it('reports all reasons and errors when no authorizer has an opinion', async () => {
     const all = [says('noOpinion', 'a'), later(says('noOpinion', '', 'e1')), alwaysDeny, says('noOpinion', 'b', 'e2')];
     const { decision, reason, error } = await unionAuthorizer(all).authorize(asked);
     expect([decision, reason, error?.message]).toEqual(['noOpinion', 'a\nEverything is forbidden.\nb', '[e1, e2]']);
@@ -50,7 +50,7 @@ describe('a union of authorizers', () => {
     expect([one.reason, one.error?.message]).toEqual(['', 'e1']);
   });
 
-  it('forgets errors once somebody has an opinion', async () => {
+  it('forgets errors once an authorizer has an opinion', async () => {
     expect(await unionAuthorizer([says('noOpinion', '', 'e1'), alwaysAllow]).authorize(asked)).toEqual({
       decision: 'allow',
       reason: '',

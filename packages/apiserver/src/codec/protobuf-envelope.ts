@@ -135,7 +135,7 @@ function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw
   return unknown;
 }
 
-/** Most fields of an envelope. Encoders write four. */
+/** Maximum number of fields of an envelope. Encoders write four. */
 const maxEnvelopeFields = 10_000;
 
 function requireFewFields({ fields }: WireCursor): void {

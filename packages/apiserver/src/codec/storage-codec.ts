@@ -77,7 +77,7 @@ export function storageCodec(
     else upgraded.add(bytes);
     return upgrade === undefined ? object : upgrade(object);
   };
-  // Bytes of another version than the decoded object.
+  // Stored bytes whose apiVersion differs from that of the object decoded from them.
   const upgraded = new WeakSet<Uint8Array>();
   const isPlain = (bytes: Uint8Array): boolean => startsWithBrace(bytes) && !upgraded.has(bytes);
   const decodeAny = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {

@@ -41,7 +41,7 @@ export function* encodeYamlInSlices(value: unknown): SlicedWork<Uint8Array> {
   return bytes.joined();
 }
 
-/** Most nodes of the members or items that are written in one step. */
+/** Maximum number of nodes, over all members or items, that are written in one step. */
 const nodesPerRun = 128;
 
 /** A place in the document. */

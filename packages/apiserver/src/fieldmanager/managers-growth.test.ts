@@ -154,7 +154,7 @@ describe('an answer to an apply', () => {
     throw new Error('expected a refusal');
   };
 
-  it('names a thousand conflicts, and tells how many there are', () => {
+  it('names a thousand conflicts, and says how many there are', () => {
     const live = runWhole(manager.apply(undefined, configMap(members(3_000, () => 'x')), call('a')));
     const { status } = refusal(live, configMap(members(3_000, () => 'y')));
     expect(status.details?.causes).toHaveLength(1_000);

@@ -8,7 +8,7 @@ import { keyElement, type PathElement, valueElement } from './path-element.ts';
 /** 'leaf' = scalars and values that are owned as a whole. */
 export type AtomKind = 'map' | 'list' | 'leaf';
 
-/** The schema below a place without one: maps by their members, lists as a whole. */
+/** The schema of values for which there is none: maps are owned by member, lists as a whole. */
 export const deduced: SchemaNode = { preserveUnknownFields: true };
 
 /** A type for any JSON, which Kubernetes' schema treats as one value. */

@@ -29,7 +29,7 @@ const accountPrefix = 'system:serviceaccount:';
 const noCandidates: readonly Candidate[] = [];
 
 export class FlowClassifier {
-  /** The schemas in the order in which they are asked. */
+  /** The schemas in order of precedence: the first that matches wins. */
   readonly #schemas: readonly FlowSchema[];
   readonly #users = new Map<string, SubjectIndex>();
   readonly #groups = new Map<string, SubjectIndex>();
@@ -41,7 +41,7 @@ export class FlowClassifier {
     this.#schemas = schemas;
   }
 
-  /** Builds the index of schemas, which must be in the order in which they are asked. */
+  /** Builds the index of schemas, which must be in order of precedence. */
   static *build(schemas: readonly FlowSchema[]): SlicedWork<FlowClassifier> {
     const classifier = new FlowClassifier(schemas);
     for (const [order, { rules }] of schemas.entries()) {

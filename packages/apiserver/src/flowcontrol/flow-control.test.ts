@@ -125,7 +125,7 @@ describe('requests under flow control', () => {
     expect(control.levels.get('ann')?.queues.waiting).toBe(0);
   });
 
-  it('tell flows apart by user or by namespace', () => {
+  it('distinguish flows by user or by namespace', () => {
     const byNamespace = schema('n', { user: 'ann', distinguisher: 'namespace', levelName: 'ann' });
     const { come } = controlOf(configuration([byNamespace, schema('bob')], [level('ann'), level('bob')]));
     expect(come('ann').distinguisher).toBe('n');
@@ -192,7 +192,7 @@ describe('a change of the configuration', () => {
     expect([...controlOf(configuration([schema('ann')], [broken])).control.levels.keys()]).toEqual(['rest']);
   });
 
-  it('forgets what it counted of a schema that is gone', () => {
+  it('forgets the counts of a schema that is gone', () => {
     const { control, come } = controlOf(configuration([schema('ann')], [level('ann')]));
     control.finish(come('ann'));
     for (let i = 0; i < 100; i++)

@@ -26,7 +26,7 @@ export interface DispatchReading {
   maxDiscounted: SeatSeconds;
 }
 
-/** Estimated duration of a request until it has ended. Source: queueset estimatedServiceDuration. */
+/** Duration assumed for a request that is dispatched, until it ends and its real duration is known. Source: queueset estimatedServiceDuration. */
 const estimatedMs = 3;
 /** Idle queues beyond this number are forgotten. */
 const maxIdleQueues = 1024;

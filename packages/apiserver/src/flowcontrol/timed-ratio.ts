@@ -1,5 +1,5 @@
 // TimedRatio is a histogram of a ratio over time: each bucket counts the nanoseconds for which the ratio was at most its bound. Used by
-// priority-level.ts and flow-control.ts for /metrics. Source: metrics/timing_ratio_histogram.go, prometheusextension.
+// priority-level.ts and in-flight-requests.ts for /metrics. Source: metrics/timing_ratio_histogram.go, prometheusextension.
 import type { HistogramCounts } from '@kapstan/api/internal';
 
 const nanosecondsPerMs = 1e6;

@@ -54,7 +54,7 @@ it('a subresource of bytes names the options that it takes', () => {
   expect(paths[item]?.parameters.map(({ name }) => name)).toEqual(['name', 'namespace', 'pretty']);
 });
 
-it('what all operations of a path take is told once', () => {
+it('parameters that all operations of a path take are listed once', () => {
   const collection = paths['/api/v1/namespaces/{namespace}/configmaps'];
   expect(collection?.parameters.map(({ name }) => name)).toEqual(['namespace', 'pretty']);
   expect(collection?.post?.parameters.map(({ name }) => name)).toEqual(['dryRun', 'fieldManager', 'fieldValidation']);

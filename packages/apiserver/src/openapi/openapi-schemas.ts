@@ -54,7 +54,6 @@ export class ComponentSchemas {
     return published;
   }
 
-  /** Adds a definition and returns a reference to it. */
   refTo(name: string): Schema {
     return { $ref: refTo(this.add(name)) };
   }

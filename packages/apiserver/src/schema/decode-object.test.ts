@@ -550,7 +550,7 @@ describe('a custom resource', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('says that a null is no apiVersion', () => {
+  it('says that null is not an apiVersion', () => {
     expect(custom({ apiVersion: null, kind: 'Item' }).error?.message).toBe(
       'Item in version "" cannot be handled as a Item: .apiVersion accessor error: <nil> is of the type <nil>, expected string',
     );

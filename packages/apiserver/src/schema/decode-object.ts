@@ -35,7 +35,7 @@ import { YamlSyntaxError } from './yaml-reader.ts';
 
 export interface DocumentForm {
   readonly mediaType: 'application/json' | 'application/yaml';
-  /** Reads a YAML body. Absent = the body is parsed at once. */
+  /** Returns the YAML body, when it was read before. Absent = the text is parsed when it is needed. */
   readonly readYaml?: YamlReading | undefined;
 }
 

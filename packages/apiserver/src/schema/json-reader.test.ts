@@ -59,7 +59,7 @@ describe('reading JSON', () => {
     expect(() => readJson(text)).toThrow(new JsonSyntaxError(message));
   });
 
-  it('tells where names repeat, and all that stood there', () => {
+  it('reports where names repeat, and all values that stood there', () => {
     const { value, repeats } = readJson('{"a":{"x":1,"x":2},"b":[{"y":1}],"c":"\\"a\\":1"}');
     expect(value).toEqual({ a: { x: 2 }, b: [{ y: 1 }], c: '"a":1' });
     expect([...repeats]).toEqual([

@@ -31,7 +31,7 @@ export function unionMember(node: SchemaNode, value: unknown): SchemaNode | unde
     if (typeof value === 'boolean') return undefined;
     throw new GoValueError('boolean or JSON schema expected');
   }
-  // Go accepts neither a list without items nor any other value. Validation refuses them as the items of a list.
+  // Go drops an empty list and any other value without an error. For `items` they are kept, so that validation refuses them.
   if (!Array.isArray(value) || value.length === 0) return form === 'schemas' ? undefined : nothing;
   return { items: form === 'schemas' ? schema : { type: 'string' } };
 }

@@ -252,7 +252,7 @@ describe('compileValidator', () => {
     expect(written).toBe(1);
   });
 
-  it('throws SyntaxError for what is no pattern', () => {
+  it('throws SyntaxError for text that is not a pattern', () => {
     expect(() => compileValidator({ type: 'string', pattern: '(' })).toThrow(SyntaxError);
   });
 
@@ -284,7 +284,7 @@ describe('compileValidator', () => {
     ['rgbcolor', ['rgb(1, 2, 255)'], ['rgb(1,2,256)']],
   ];
   for (const [format, good, bad] of formats) {
-    it(`tells ${format} texts from others`, () => {
+    it(`distinguishes ${format} texts from others`, () => {
       for (const text of good) expect(check({ type: 'string', format }, text), text).toEqual([]);
       for (const text of bad) expect(check({ type: 'string', format }, text), text).toHaveLength(1);
     });

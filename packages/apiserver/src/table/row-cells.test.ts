@@ -26,13 +26,13 @@ describe('the cells of a row', () => {
       expect(row.at(atMs)).toBe(JSON.stringify(cellsAt(cells, atMs)));
   });
 
-  it('grow older with each time that they are told', () => {
+  it('show a later age each time that they are computed', () => {
     const row = new RowCells(['a', restarts, hourAgo]);
     expect(row.at(nowMs)).toBe('["a","2 (60s ago)","60m"]');
     expect(row.at(nowMs + 3_600_000)).toBe('["a","2 (61m ago)","120m"]');
   });
 
-  it('tell an age of another copy of the module, as a bundle has it', async () => {
+  it('recognise an age made by another copy of the module, as in a bundle', async () => {
     const copy: string = './age.ts?copy';
     const { Age: OtherAge } = (await import(copy)) as { Age: typeof Age };
     const cells = ['a', new OtherAge(nowMs - 60_000)];

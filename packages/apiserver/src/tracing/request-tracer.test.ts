@@ -81,7 +81,7 @@ describe('a tracer', () => {
     expect(start(0).tracer.start(request({ attributes }))).toBeUndefined();
   });
 
-  it('tells the place, and nobody of the span, when the caller does not trace', () => {
+  it('passes on the trace context, but exports no span, when the caller does not trace', () => {
     const { tracer: own, spans } = start(1_000_000);
     const span = own.start(request({ traceParent: `00-${traceId}-${spanId}-00` }))?.request;
     expect(span?.recorded).toBeUndefined();

@@ -41,7 +41,7 @@ export interface RequestSpans {
 const nowhere: SpanSink = { add: () => undefined };
 const authentication = 'authentication';
 
-/** Makes spans of requests, by `--tracing-config-file`. */
+/** Makes spans of requests, as configured by `--tracing-config-file`. */
 export class RequestTracer {
   readonly #ports: SpanPorts;
   readonly #random: (bytes: number) => Buffer;

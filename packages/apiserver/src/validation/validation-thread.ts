@@ -33,7 +33,7 @@ function strategyOf(
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
-/** Reads an object, and marks again the empty lists and maps that equal none, because a copy of it has no marks. */
+/** Reads an object, and marks the empty lists and maps that count as absent (kept-empties.ts); the marks are not in its bytes. */
 function readObject({ schema, kind, ...version }: ResourceDefinition, bytes: Uint8Array): UnstructuredObject {
   const object = parseJson(textOf(bytes)) as KubernetesObject as UnstructuredObject;
   const name = schema.types?.nameOf(formatApiVersion(version), kind);

@@ -85,7 +85,7 @@ describe('WebhookPool', () => {
     expect(await failure(pool.post({ url: url(), caBundle: ' \n' }, call))).toBe(unknown);
   });
 
-  it('shows its certificate and credentials, and looks for the name that it is told', async () => {
+  it('presents its certificate and credentials, and verifies the given server name', async () => {
     const { cert, key } = await selfSigned('CN=server');
     server.setSecureContext({ ...own, ca: cert });
     let tokens = 0;
@@ -105,7 +105,7 @@ describe('WebhookPool', () => {
     expect(await asked({ serverName: 'other', trustsAnyone: true })).toBe('nobody nothing');
   });
 
-  it('tells an answer with an error code in the words of the Go client', async () => {
+  it("reports an answer with an error code in the Go client's words", async () => {
     const refused = (code: number, body: string, contentType = 'text/plain'): Promise<string> => {
       answer = (_request, response) => void response.writeHead(code, { 'content-type': contentType }).end(body);
       return failure(pool.post({ url: url(), caBundle: ca }, call));

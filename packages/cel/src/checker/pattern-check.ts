@@ -10,12 +10,12 @@ import { EvaluationStop, isFailure } from '../values/failure.ts';
 /** Functions with a pattern among their arguments. */
 const patternFunctions: ReadonlySet<string> = new Set(['matches', 'find', 'findAll']);
 
-/** Instructions that are compiled between two pauses: in about a millisecond. */
+/** Number of instructions compiled between two pauses; they take about a millisecond. */
 const instructionsPerSlice = 128;
 
 /**
  * Notes in each constant pattern what is wrong with it. A pattern that the thread cannot check now, because it is busy or ends, is left to the
- * evaluation: a fault here would last as long as the expression.
+ * evaluation, because a fault that is noted here lasts as long as the expression.
  */
 export function* checkPatterns(expr: Expr): SlicedWork<void> {
   const literals: LiteralExpr[] = [];

@@ -54,12 +54,12 @@ function square(size: Range): Range {
   return multiply(size, size);
 }
 
-/** Estimates a call that makes a list of a size. */
+/** Estimates a call that makes a list of `size` items; making it costs `factor` for each. */
 function allocating(factor: number, size: Range): CallEstimate {
   return { cost: add(add(scale(size, factor), one), exactly(listCost)), resultSize: size };
 }
 
-/** Returns the value of an int literal, 0 for a negative one; anything else counts as `otherwise`. */
+/** Returns the value of an int literal, 0 if that is negative, or `otherwise` for anything else. */
 function literalInt({ expr }: CostNode, otherwise: bigint): bigint {
   if (expr?.kind !== 'literal') return otherwise;
   if (typeof expr.value !== 'number' && typeof expr.value !== 'bigint') return otherwise;

@@ -58,7 +58,7 @@ export class CelCidr extends CelObject {
   }
 }
 
-/** Returns a byte with as many leading bits set. */
+/** Returns a byte whose first `bits` bits are set. */
 function byteMask(bits: number): number {
   return bits >= 8 ? 0xff : bits <= 0 ? 0 : (0xff << (8 - bits)) & 0xff;
 }
@@ -95,7 +95,7 @@ function tryParse(text: string): IpAddress | IpError {
   }
 }
 
-/** Returns the error of a missing overload for a text that is not an address. */
+/** Returns the error "no such overload" for text that is not an address. */
 function containsIp(cidr: CelCidr, ip: CelIp | CelFailure): unknown {
   return ip instanceof CelIp ? cidr.holds(ip.address) : noSuchOverload;
 }

@@ -1,5 +1,6 @@
 // The key under which clients share connections: server, proxy, TLS and credential must be equal; namespace, user agent and
-// impersonation may differ, because they belong to a request. Used by transport/shared-pools.ts.
+// impersonation may differ, because they belong to a request. Used by create-transport.ts; shared-pools.ts
+// keeps the connections under it.
 import { createHash } from 'node:crypto';
 import { type Clock, stringifyJson } from '@kapstan/api';
 import type { TlsConfig } from '../connection/tls-config.ts';

@@ -50,7 +50,7 @@ describe('proxyFromEnvironment', () => {
     expect(proxyFromEnvironment(new URL(server), env)).toBe(expected);
   });
 
-  it('refuses what is no http, https or socks5 proxy, without showing its password', () => {
+  it('refuses proxies that are not http, https or socks5, without showing the password', () => {
     for (const url of ['https://p:1', 'socks5://p:1']) expect(checkProxyUrl(url)).toBe(url);
     expect(() => checkProxyUrl('socks4://user:secret@p:1')).toThrow(
       /^proxy-url has the unsupported scheme "socks4", must be http, https, or socks5$/,
@@ -162,7 +162,7 @@ describe('a client with a proxy', () => {
     await Promise.all(outcomes.map((outcome) => expect(outcome).rejects.toMatchObject(refused)));
   });
 
-  it('fails its calls, not the process, for a certificate that is none', async () => {
+  it('fails its calls, not the process, when a certificate is malformed', async () => {
     await using server = await scripted();
     const proxyUrl = `http://${await startProxy('http')}`;
     const tls = { ca: authority.ca, cert: 'none', key: 'none' };

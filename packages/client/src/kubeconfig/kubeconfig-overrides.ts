@@ -1,4 +1,4 @@
-// Values of a program or its flags that replace those of the kubeconfig. Used by connect.ts on the entries of kubeconfig.ts. Source:
+// Values of a program or its flags that replace those of the kubeconfig. Used by connect.ts; kubeconfig.ts reads the entries. Source:
 // client-go tools/clientcmd overrides.go and client_config.go (getContext, getCluster, getAuthInfo).
 import type { ClientConfig } from '../config/client-config.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';

@@ -122,7 +122,7 @@ describe('the opening of a WebSocket', () => {
     while (server.sockets.size > 0) await new Promise(setImmediate);
   });
 
-  it('goes through the rate limit of no call, and is told on the diagnostics as 101', async () => {
+  it('is published to diagnostics with its status, which is 101 when it succeeds', async () => {
     const seen: RequestDiagnostics[] = [];
     const server = (await startServer()).refuse(plainAnswer(401, status(401, 'Unauthorized', 'no')));
     const client = clientOf({ server: server.url }, { onRequest: (request) => seen.push(request) });
@@ -198,7 +198,7 @@ describe('the opening of a WebSocket', () => {
       expect(subject(server)).toBe('from-plugin');
     });
 
-    it('trusts no unknown authority and no other name, unless told the name or to trust anybody', async () => {
+    it('trusts no unknown authority and no other name, unless given that name or verification is off', async () => {
       const server = await secure(['api.internal']);
       const { ca } = authority;
       await expect(
@@ -213,7 +213,7 @@ describe('the opening of a WebSocket', () => {
       expect(server.requests).toHaveLength(2);
     });
 
-    it('looks for an IP address in the certificate if that is the name that it is told', async () => {
+    it('looks for an IP address in the certificate if the given name is one', async () => {
       const server = await secure(['10.1.2.3']);
       const { ca } = authority;
       const to = (serverName: string) => clientOf({ server: server.url, tls: { ca, serverName } });

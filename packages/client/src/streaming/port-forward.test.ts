@@ -128,7 +128,7 @@ describe('ports of a pod', () => {
   });
 
   describe('portForward()', () => {
-    it('listens where it was told and gives each connection one of its own', async () => {
+    it('listens at the given address and forwards each connection over one of its own', async () => {
       const { server, ports, dial } = await forward();
       expect(ports.ports).toEqual([{ address: '127.0.0.1', local: expect.any(Number), remote: 8080 }]);
       for (const word of ['one', 'two']) {
@@ -218,7 +218,7 @@ describe('ports of a pod', () => {
       expect(failures.filter((message) => !message.includes('ECONNRESET'))).toEqual([]);
     });
 
-    it('tells of a connection that the server refuses, and resets the local side', async () => {
+    it('reports a connection that the server refuses, and resets the local side', async () => {
       const { server, failures, dial } = await forward();
       server.refuse(plainAnswer(404, status(404, 'NotFound', 'pods "p" not found')));
       const socket = dial();

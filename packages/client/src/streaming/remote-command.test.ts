@@ -160,7 +160,7 @@ describe('a command in a container', () => {
     expect(await command.exited).toBe(0);
   });
 
-  it('tells its terminal the size, and refuses that without one', async () => {
+  it('sends its terminal the size, and refuses that without a terminal', async () => {
     const { exec } = await start();
     const { command, peer } = await exec({ tty: true, stdin: true });
     command.resize({ width: 120, height: 40 });

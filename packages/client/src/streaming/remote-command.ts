@@ -86,7 +86,7 @@ export class RemoteCommand {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // The streams carry the same error, so a caller that waits for neither must not crash because of it.
+    // The streams report the same error, so a caller that does not wait for `exited` must not crash because of it.
     this.exited.catch(() => undefined);
     this.#channel = new ChannelSocket({
       opened,

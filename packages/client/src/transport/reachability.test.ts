@@ -31,7 +31,7 @@ function newProbe(): Probe {
 }
 
 describe('Reachability', () => {
-  it('tells all who wait, once, with the next answer to anybody', () => {
+  it('notifies all waiting listeners once, at the next answer to any call', () => {
     const { reachability } = rig();
     const told: string[] = [];
     reachability.whenReachable(() => told.push('a'));
@@ -52,7 +52,7 @@ describe('Reachability', () => {
     expect(told).toEqual([]);
   });
 
-  it('does not tell who has ceased to wait', async () => {
+  it('does not notify listeners that have stopped waiting', async () => {
     const { clock, probes, reachability } = rig();
     const told: string[] = [];
     reachability.whenReachable(() => told.push('a'))();

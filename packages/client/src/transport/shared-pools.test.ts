@@ -174,7 +174,7 @@ describe('clients that are configured alike', () => {
       expect(await readFile(join(directory, 'runs'), 'utf8')).toBe('run\n');
     });
 
-    it('tell the loggers of all who are open what went wrong with it, each once', async () => {
+    it('report its failure to the loggers of all open clients, once each', async () => {
       const tokenFile = join(directory, 'token');
       await writeFile(tokenFile, 'first');
       const clock = new VirtualClock();

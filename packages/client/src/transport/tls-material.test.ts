@@ -49,7 +49,7 @@ describe('the first read of certificates', () => {
     await expect(connecting).rejects.toThrow(message);
   });
 
-  it('tells of the first file that is missing, in the order authority, certificate, key', async () => {
+  it('reports the first missing file, in the order authority, certificate, key', async () => {
     const files = { caFile: join(directory, 'ca'), certFile: join(directory, 'cert'), keyFile: join(directory, 'key') };
     const read = material(files);
     const written = [texts.ca, texts.cert, texts.key];

@@ -124,7 +124,7 @@ describe('the transport', () => {
       expect(clock.monotonicNow()).toBe(0);
     });
 
-    it('until the deadline, which tells of the attempt before', async () => {
+    it('until the deadline, whose error names that of the last attempt', async () => {
       server.always(refuse(429, '20'));
       const error = (await finish(connect().get(ConfigMap, target))) as Error;
       expect(error).toMatchObject({ code: 'ETIMEDOUT', cause: { code: 429 } });
@@ -227,7 +227,7 @@ describe('the transport', () => {
       expect(await result).toMatchObject({ code: 'ETIMEDOUT' });
     });
 
-    it('has a code for a body that breaks off and for one that is no JSON', async () => {
+    it('has a code for a body that breaks off and for one that is not JSON', async () => {
       server.next((response, request) => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
         response.write('{"kind":', () => request.socket.destroy());
@@ -449,7 +449,7 @@ describe('the transport', () => {
     ]);
   });
 
-  it('tells observers of writes that succeeded and of nothing else', async () => {
+  it('reports successful writes to observers, and nothing else', async () => {
     const seen: unknown[] = [];
     const writeObserver: WriteObserver = {
       observeWrite: (token, name, resourceVersion) => void seen.push([token.kind, name, resourceVersion]),

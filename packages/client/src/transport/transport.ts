@@ -271,7 +271,7 @@ function failureOf(scope: CallScope, error: unknown): unknown {
   return scope.isAbortedByCaller ? failure : withCallerStack(failure);
 }
 
-/** A StatusError is an answer, which the span has. */
+/** Marks the span as failed, unless the error is an answer of the server, which the span has recorded already. */
 function failUnanswered(span: CallSpan | undefined, error: unknown): void {
   if (span !== undefined && !isStatusError(error)) span.failed(error);
 }

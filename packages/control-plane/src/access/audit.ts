@@ -1,5 +1,5 @@
-// Opens the audit policy, log and webhook of a control plane from its options. Called by control-plane.ts, used by
-// serving.ts.
+// Opens the audit policy, log and webhook of a control plane from its options. Called by control-plane.ts; serving.ts
+// gets what it opens.
 import type { Writable } from 'node:stream';
 import type { Clock, Logger } from '@kapstan/api';
 import {

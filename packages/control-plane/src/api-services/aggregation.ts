@@ -1,5 +1,5 @@
 // Aggregation passes requests for group versions on to the API server behind the Service that their APIService names. It follows the
-// APIServices, finds the addresses of Services, and keeps availability, discovery and schemas in step. Made by control-plane.ts. Source:
+// APIServices, finds the addresses of Services, and keeps availability, discovery and schemas in step. Made by listening.ts. Source:
 // kube-aggregator apiserver.go, apiservice_controller.go.
 import type { Clock, DeepReadonly, KubernetesObject, Logger, ResourceClient } from '@kapstan/api';
 import { formatMetrics, gaugeFamily, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
@@ -33,7 +33,7 @@ export class Aggregation {
   readonly #feed: KindFeed<string>;
   readonly #endpoints: EndpointAddresses;
   readonly #endpointFeed: KindFeed<EndpointAddressesKind>;
-  /** Set with the first remote APIService, because a server without any need not follow endpoints. */
+  /** Set when the first remote APIService appears: until then nothing needs the endpoints, so they are not followed. */
   #endpointsKnown: Promise<void> | undefined;
   readonly #availability: RemoteAvailability;
   readonly #discovery: RemoteDiscoveryLoop;

@@ -1,5 +1,5 @@
 // ConfiguredAuthorizers is the server's Authorizer: the group of masters, then the authorizers that its settings or its
-// configuration file list. It follows the file. Opened by resources.ts. Source: pkg/kubeapiserver/authorizer (config.go,
+// configuration file list. It follows the file. Opened by access-control.ts. Source: pkg/kubeapiserver/authorizer (config.go,
 // reload.go).
 import { stat } from 'node:fs/promises';
 import type { Clock, Logger } from '@kapstan/api';

@@ -94,7 +94,7 @@ describe('control loops of several servers on one store', () => {
     expect(await holderOf(two.client)).not.toBe(holder);
   });
 
-  it('end where the Lease cannot be renewed, write nothing any more, and run anew when it is had again', async () => {
+  it('end where the Lease cannot be renewed, write nothing any more, and run again once it is regained', async () => {
     const [one, two] = [await server(), await server()];
     one.loops.start();
     await settled(one.loops.whenReady());
@@ -138,7 +138,7 @@ describe('control loops of several servers on one store', () => {
     expect(waiting).toContain('running_managed_controllers{name="namespace-controller",manager="kapstan"} 0\n');
   });
 
-  it('show the election everywhere, and the loops in the server that leads alone', async () => {
+  it('show the election in every server, and the loops only in the one that leads', async () => {
     const [one, two] = [await server(), await server()];
     one.loops.start();
     await settled(one.loops.whenReady());
@@ -183,7 +183,7 @@ describe('control loops of several servers on one store', () => {
     await outcome;
   });
 
-  it('need times that go together', async () => {
+  it('need times that fit together', async () => {
     const times = { leaseDurationMs: 5_000, renewDeadlineMs: 10_000 };
     await expect(server({ times })).rejects.toThrow(
       'leaseDurationMs (5000) must be greater than renewDeadlineMs (10000)',

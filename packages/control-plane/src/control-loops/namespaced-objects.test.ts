@@ -33,12 +33,12 @@ const createNamespace = (name: string, finalizers: string[] = []): Promise<Names
 const account = { name: 'default', namespace: 'a' };
 
 describe('serviceaccount-controller', () => {
-  it('has made the account of the namespace default when the control plane is ready', async () => {
+  it('has made the service account of the namespace "default" when the control plane is ready', async () => {
     await start('serviceaccount');
     await expect(client.get(ServiceAccount, { name: 'default', namespace: 'default' })).resolves.toBeDefined();
   });
 
-  it('makes the account of each namespace, also of those that were there before', async () => {
+  it('makes the account of each namespace, also of those that existed before it started', async () => {
     await start();
     await createNamespace('a');
     await controlPlane.close();
@@ -93,7 +93,7 @@ describe('root-ca-certificate-publisher-controller', () => {
     await eventually(() => client.get(ConfigMap, { ...target, namespace: 'a' }));
   });
 
-  it('puts back what was deleted or changed, and leaves the rest of the object alone', async () => {
+  it('restores what was deleted or changed, and leaves the rest of the object alone', async () => {
     await serve();
     await published();
     await client.delete(ConfigMap, target);

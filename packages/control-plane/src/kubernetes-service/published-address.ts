@@ -1,5 +1,5 @@
 // Finds the address at which others in the cluster reach this server: the advertised one, or else the one it listens on, or else one of
-// this machine. Used by kubernetes-service.ts. Source: apiserver server/options (DefaultAdvertiseAddress), apimachinery
+// this machine. Used by announcement.ts. Source: apiserver server/options (DefaultAdvertiseAddress), apimachinery
 // net.ChooseHostInterface.
 import { isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';

@@ -51,7 +51,7 @@ describe('the hooks of a start', () => {
     for (const endpointReconciler of ['lease', 'none']) expect(more({ endpointReconciler })).toEqual(ofService);
   });
 
-  it('fail until they are done, which some never have to be', async () => {
+  it('fail their checks until they are done', async () => {
     const hooks = new PostStartHooks({ identity: 'without lease' });
     expect(await unfinished(hooks)).toHaveLength(15);
     hooks.finish('priority-and-fairness-config-consumer', 'priority-and-fairness-filter');

@@ -1,5 +1,5 @@
 // OutsideIdentity holds the authenticators for users of outside identity providers: issuers of JSON Web Tokens, and a webhook. Opened by
-// control-plane.ts, used by access-control.ts. Source: options/authentication.go (ToAuthenticationConfig).
+// control-plane.ts, used by serving.ts. Source: options/authentication.go (ToAuthenticationConfig).
 import type { Clock, Logger } from '@kapstan/api';
 import { formatMetrics } from '@kapstan/api/internal';
 import {

@@ -1,5 +1,5 @@
 // ServerInspector serves the inspector of a control plane: as pages of the API server, behind its authorizer, and for browsers at a port of
-// 127.0.0.1 with a token. Opened by control-plane.ts before the server listens.
+// 127.0.0.1 with a token. Opened by listening.ts before the server listens.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '@kapstan/api';
 import { badRequest, notFound, tooManyRequests } from '@kapstan/api/errors';

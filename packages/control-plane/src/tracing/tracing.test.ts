@@ -104,7 +104,7 @@ const named = (spans: readonly CollectedSpan[], name: string): CollectedSpan => 
 };
 
 describe('the trace of a request', () => {
-  it('goes on that of its caller: the exchange, what is done, and the calls of the store', async () => {
+  it("continues its caller's trace: the exchange, the steps of the request, and the calls of the store", async () => {
     const running = await start();
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
     const headers = { ...traced, 'user-agent': 'tester/1', 'audit-id': 'audit-1' };
@@ -211,7 +211,7 @@ describe('the trace of a request', () => {
     ]);
   });
 
-  it('tells what the watch cache gave', async () => {
+  it('shows what the watch cache answered', async () => {
     const running = await start();
     await ask(running, `${configMaps}?resourceVersion=0`, { headers: { ...traced, 'audit-id': 'audit-2' } });
     const spans = await spansOf(running);
@@ -227,7 +227,7 @@ describe('the trace of a request', () => {
     ]);
   });
 
-  it('nests what the watch cache asks of the store in it', async () => {
+  it('contains what the watch cache asks of the store', async () => {
     const running = await start();
     await ask(running, `${configMaps}/none`, { headers: traced });
     const spans = await spansOf(running);
@@ -302,7 +302,7 @@ describe('the trace of a request', () => {
     expect(collector.requests).toBe(0);
   });
 
-  it('tells failures of the server, not those of the client', async () => {
+  it('reports failures of the server, not those of the client', async () => {
     const running = await start();
     expect(await ask(running, `${configMaps}/none`, { headers: traced })).toBe(404);
     const spans = await spansOf(running);
@@ -454,7 +454,7 @@ async function startWebhook(running: ControlPlane) {
 }
 
 describe('a collector', () => {
-  it('that fails is told about once', async () => {
+  it('is reported once when it fails', async () => {
     const { told, logger } = listening();
     const clock = new VirtualClock();
     const exporter = { export: () => Promise.reject(new Error('14 UNAVAILABLE')), close: () => undefined };
@@ -468,7 +468,7 @@ describe('a collector', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('that comes back ends the loss, and its log line says how many spans were lost', async () => {
+  it('ends the loss when it comes back, and a log line says how many spans were lost', async () => {
     const { told, logger } = listening();
     const clock = new VirtualClock();
     const warned: unknown[] = [];
@@ -497,7 +497,7 @@ describe('a collector', () => {
     expect(warned).toEqual([{ message: 'the trace collector takes spans again', lost: 2563 }]);
   });
 
-  it('that refuses spans gets later ones, whole', async () => {
+  it('receives later spans, whole, after it refused some', async () => {
     const { told, logger } = listening();
     const endpoint = `127.0.0.1:${collector.port}`;
     const exporter = new OtlpExporter({ endpoint, resource: { 'service.name': 'x' }, clock: systemClock });
@@ -526,7 +526,7 @@ describe('a collector', () => {
     ]);
   });
 
-  it('that never answers is given up when the server ends', async () => {
+  it('is given up when it never answers and the server ends', async () => {
     collector.answers = 'never';
     const endpoint = `127.0.0.1:${collector.port}`;
     const exporter = new OtlpExporter({ endpoint, resource: {}, clock: systemClock });
@@ -579,7 +579,7 @@ describe('spans on their way', () => {
     return { sink: new SpanBatches({ exporter, clock, logger: silentLogger }), batches, clock, closes: () => closes };
   }
 
-  it('go when a batch is full, or after five seconds', async () => {
+  it('are sent when a batch is full, or after five seconds', async () => {
     const { sink, batches, clock } = batchesOf(() => Promise.resolve());
     for (let i = 0; i < 513; i++) sink.add(span('a'));
     await clock.advance(4999);
@@ -604,7 +604,7 @@ describe('spans on their way', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('are given up in time when the server ends', async () => {
+  it('are given up after a limited time when the server ends', async () => {
     const { sink, batches, clock, closes } = batchesOf(() => new Promise(() => undefined));
     for (let i = 0; i < 1000; i++) sink.add(span('a'));
     const closed = sink.close();

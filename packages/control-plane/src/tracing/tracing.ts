@@ -1,4 +1,4 @@
-// Opens the tracing of requests from the text of its configuration file. Called by control-plane.ts, used by serving.ts.
+// Opens the tracing of requests from the text of its configuration file. Called by control-plane.ts; serving.ts gets the tracer.
 // Source: apiserver server/options/tracing.go.
 import { hostname } from 'node:os';
 import type { Clock, Logger } from '@kapstan/api';

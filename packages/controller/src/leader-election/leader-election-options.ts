@@ -1,4 +1,4 @@
-// Options of a leader election, with client-go's rules for them. Read by leader-elector.ts and manager.ts.
+// Options of a leader election, with client-go's rules for them. Read by leader-elector.ts and manager-checks.ts.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';

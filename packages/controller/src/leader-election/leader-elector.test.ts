@@ -173,7 +173,7 @@ describe('LeaderElector', () => {
     expect(await warned).toMatchObject([{ message: 'no log' }]);
   });
 
-  it('says that it waits, once each who leads, and when it leads itself', async () => {
+  it('logs that it waits, each new leader once, and when it leads itself', async () => {
     const [clock, server] = [new VirtualClock(), new LeaseServer()];
     const told: unknown[] = [];
     const info = (message: string, fields?: LogFields) => void told.push([message, fields]);
@@ -194,7 +194,7 @@ describe('LeaderElector', () => {
     expect(told).toEqual(expected);
   });
 
-  it('warns of what keeps it from the Lease once, again when that changes or came back', async () => {
+  it('warns once of an error that keeps it from the Lease, and again when the error changes or comes back', async () => {
     const clock = new VirtualClock();
     const server = new LeaseServer();
     const warnings: unknown[] = [];
@@ -270,7 +270,7 @@ describe('LeaderElector', () => {
     expect(spec(server)?.leaseTransitions).toBe(4);
   });
 
-  it('looks again after the retry period and up to 1.2 times it more', async () => {
+  it('tries again after the retry period plus up to 1.2 times that', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     server.hold('other');
     let random = 0;
@@ -380,7 +380,7 @@ describe('LeaderElector', () => {
     expect(server.calls).toHaveLength(3);
   });
 
-  it('gives nothing back and tells of the loss when it wakes from a pause during its last renewal', async () => {
+  it('gives nothing back and reports the loss when it wakes from a pause during its last renewal', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     let pausedMs = 0;
     const own = candidate(
@@ -467,7 +467,7 @@ describe('LeaderElector', () => {
     expect(log).toEqual(['leader: me', 'leads', 'work']);
   });
 
-  it('tells of renewals that had to read the Lease first: not of the first claim, nor of one that is made anew', async () => {
+  it('reports renewals that had to read the Lease first, but neither the first claim nor that of a new Lease', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     let slow = 0;
     candidate(server, clock, { onSlowRenewal: () => slow++ });
@@ -495,7 +495,7 @@ describe('LeaderElector', () => {
     expect([log, clock.pendingTimers]).toEqual([[], 0]);
   });
 
-  it('warns anew of a trouble that came back while another led', async () => {
+  it('warns again of an error that comes back while another process leads', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     server.hold('other', 3600);
     const warnings: unknown[] = [];
@@ -512,7 +512,7 @@ describe('LeaderElector', () => {
     await finished;
   });
 
-  it('makes a Lease anew that was deleted under it', async () => {
+  it('creates the Lease again when it was deleted while it led', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const { log } = candidate(server, clock);
     await settle();
@@ -544,7 +544,7 @@ describe('LeaderElector', () => {
     expect(late.log, 'and is found as its own with the next look').toContain('work');
   });
 
-  it('ceases to lead by its clock, even when nothing of it ran since: a paused process', async () => {
+  it('stops leading by its clock, even when the process was paused and ran nothing since', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     // Timers do not run while a process is paused; its clock continues.
     let pausedMs = 0;
@@ -640,7 +640,7 @@ describe('LeaderElector', () => {
     expect(spec(server)?.holderIdentity).toBe('who came meanwhile');
   });
 
-  it('records Events about the Lease when it begins and when it ends in peace', async () => {
+  it('records Events about the Lease when it begins and when it ends without an error', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const recorded: unknown[] = [];
     const recorder = { record: (...event: unknown[]) => void recorded.push(event) };
@@ -655,7 +655,7 @@ describe('LeaderElector', () => {
     ]);
   });
 
-  it('leaves the Lease to run out where it is told to', async () => {
+  it('leaves the Lease to expire when told to', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const own = candidate(server, clock, { releasesOnStop: false });
     await settle();
@@ -664,7 +664,7 @@ describe('LeaderElector', () => {
     expect(spec(server)?.holderIdentity).toBe('me');
   });
 
-  it('says when it took itself for the leader for too long', async () => {
+  it('reports when it believed to lead for too long', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const paused = { at: 0 };
     const slow = shifted(clock, () => paused.at);

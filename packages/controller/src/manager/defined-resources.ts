@@ -1,9 +1,9 @@
-// The resources of a manager's controllers whose definitions it can install. Used by manager.ts.
+// The resources of controllers that come with a definition to install. Used by manager.ts and install-controllers.ts.
 import type { DefinedResource, Resource } from '@kapstan/api';
 import { isDefinedResource } from '@kapstan/api/internal';
 import type { Controller } from '../builder/controller-builder.ts';
 
-/** Returns each resource that the controllers reconcile, own, watch or index once. */
+/** Returns each such resource once that the controllers reconcile, own, watch or index. */
 export function definedResources(controllers: readonly Controller[]): readonly DefinedResource[] {
   const kinds = controllers.flatMap(({ resource: kind, sources, indexes }): Resource[] => [
     kind,

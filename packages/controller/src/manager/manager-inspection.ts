@@ -119,7 +119,7 @@ export class ManagerInspection implements Inspection {
         workers: settings.workers ?? 1,
         hidesKeys: isSecret(resource),
         ...history.counts,
-        // Keys that are added while a worker has them have an age too, but wait for no worker yet.
+        // A key that is added while a worker handles it has an age too, but is not waiting yet: the queue's length leaves it out.
         waiting: someOf(this.#since(addedAtMs), { limit: Math.min(shown, queue.length), total: queue.length }),
         running: someOf(this.#since(startedAtMs), { limit: shown, total: queue.processing }),
         delayed: {

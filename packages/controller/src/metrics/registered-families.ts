@@ -36,8 +36,8 @@ class RegisteredFamily {
     return { name, type, help: family.help, aggregator: 'sum', values };
   }
 
-  /** Requests that were made cannot be reset. */
+  /** Does nothing, because the counts are kept elsewhere and never go back. */
   reset(): void {
-    // There is no state here.
+    // A registry calls this for each of its metrics.
   }
 }

@@ -34,7 +34,7 @@ function lines(controllers: Parameters<typeof rightsOf>[0], options?: RightsOpti
 }
 
 describe('rights of a controller', () => {
-  it('follow from what it declares, and are no more', () => {
+  it('are those that its declarations need, and no others', () => {
     expect(lines([echo])).toEqual([
       '*:  configmaps get,list,watch,create,patch',
       '*:  events create,patch',
@@ -47,14 +47,14 @@ describe('rights of a controller', () => {
     ]);
   });
 
-  it('of one that owns nothing and has no definition are to read it, and to record events', () => {
+  it('are to read its kind and to record events when it owns nothing and has no definition', () => {
     expect(lines([controller(Deployment).reconcile(none)])).toEqual([
       '*:  events create,patch',
       '*: apps deployments get,list,watch',
     ]);
   });
 
-  it('are in the namespaces of its manager, but for kinds that are in none', () => {
+  it('are in the namespaces of its manager, except those for cluster-scoped kinds', () => {
     const one = controller(ConfigMap)
       .watches(Namespace, () => [])
       .reconcile(none);
@@ -67,7 +67,7 @@ describe('rights of a controller', () => {
     ]);
   });
 
-  it('of a kind without namespaces let it record events where these are kept', () => {
+  it('let it record events of a cluster-scoped kind in the namespace that keeps them', () => {
     expect(lines([controller(Namespace).reconcile(none)])).toEqual([
       '*:  namespaces get,list,watch',
       'default:  events create,patch',
@@ -99,7 +99,7 @@ describe('rights of a controller', () => {
       return lines([hooked], options).filter((line) => !without.includes(line));
     };
 
-    it('are to share certificates, to tell the API servers, and to take away what is declared no more', () => {
+    it('are to share certificates, to configure the API servers, and to remove what is no longer declared', () => {
       expect(more({ webhooks: { service } })).toEqual([
         '*: admissionregistration.k8s.io mutatingwebhookconfigurations [echo-webhooks] get,list,watch,create,patch',
         '*: admissionregistration.k8s.io validatingwebhookconfigurations [echo-webhooks] get,delete',
@@ -113,7 +113,7 @@ describe('rights of a controller', () => {
       );
     });
 
-    it('are those of the names that the program chose', () => {
+    it('use the names that the program chose', () => {
       const secret = { name: 'own', namespace: 'vault' };
       const own = { service, name: 'mine', certificates: { secret } };
       expect(more({ webhooks: own, leaderElection: { name: 'echo', namespace: 'system' } })).toEqual(
@@ -127,7 +127,7 @@ describe('rights of a controller', () => {
       );
     });
 
-    it('are none for what others do', () => {
+    it('leave out what others do', () => {
       const certificates = { certFile: '/a/tls.crt', keyFile: '/a/tls.key' };
       expect(more({ webhooks: { service, certificates, configurations: false } })).toEqual([]);
       expect(more({ webhooks: { service, configurations: false } })).toHaveLength(2);

@@ -1,5 +1,5 @@
 // Turns changes of objects into keys of the queue: which objects to reconcile, and how urgently. Used by
-// controller-runner.ts.
+// controller-sources.ts and source-handler.ts.
 import { inspect } from 'node:util';
 import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
 import { immediate } from '@kapstan/api/internal';

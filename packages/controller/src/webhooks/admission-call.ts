@@ -1,5 +1,5 @@
-// Calls an author's functions for one AdmissionRequest and makes the AdmissionResponse. Used by webhook-server.ts over
-// HTTPS and by an API server in the same process.
+// Calls an author's functions for one AdmissionRequest and makes the AdmissionResponse. Used by program-hooks.ts,
+// for requests over HTTPS and for those of an API server in the same process.
 import {
   type DeepReadonly,
   deepCopy,

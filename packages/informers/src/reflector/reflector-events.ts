@@ -1,4 +1,4 @@
-// Names a reflector's source and checks whether its events are usable. Used by reflector.ts. Source: client-go tools/cache/reflector.go
+// Names a reflector's source and checks whether its events are usable. Used by reflector-driver.ts. Source: client-go tools/cache/reflector.go
 // (handleAnyWatch).
 import type { DeepReadonly, KubernetesObject, Resource } from '@kapstan/api';
 import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';

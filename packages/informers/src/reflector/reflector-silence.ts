@@ -1,5 +1,5 @@
 // Checks every ten seconds whether the initial state, requested as a stream, still arrives. It only warns; the idle watchdog acts.
-// Used by reflector.ts. Source: client-go tools/cache/reflector.go (initialEventsEndBookmarkTicker).
+// Used by reflector-driver.ts. Source: client-go tools/cache/reflector.go (initialEventsEndBookmarkTicker).
 import type { CancelTimer, Clock } from '@kapstan/api';
 
 const periodMs = 10_000;

@@ -1,4 +1,4 @@
-// Measures how long a reflector took to get a whole state, and warns when that was long. Used by reflector.ts.
+// Measures how long a reflector took to get a whole state, and warns when that was long. Used by reflector-driver.ts.
 // Source: client-go tools/cache/reflector.go (initTrace of list and watchList).
 import type { Clock } from '@kapstan/api';
 

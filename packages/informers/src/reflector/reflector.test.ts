@@ -503,7 +503,7 @@ describe('Reflector', () => {
     expect([calls, source.openWatches]).toEqual([2, 1]);
   });
 
-  it('warns of trouble that nobody wants to be told of', async () => {
+  it('warns of trouble that no callback receives', async () => {
     await run();
     indexer.add = () => {
       throw new Error('bad object');

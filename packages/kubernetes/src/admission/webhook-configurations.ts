@@ -1,4 +1,4 @@
-// WebhookConfigurations holds the known webhook configurations as the webhooks that requests go to. The control plane
+// WebhookConfigurations holds the webhooks of all known configurations, ready to be called. The control plane
 // feeds it from the watch cache. Source: apiserver pkg/admission/configuration.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { WebhookPool } from '@kapstan/apiserver';

@@ -34,7 +34,7 @@ const statusOf = async (spec: unknown, authenticators?: readonly TokenAuthentica
   (await review('tokenreviews', { spec }, authenticators === undefined ? {} : { authenticators })).status;
 
 describe('a review of a token', () => {
-  it('tells whose it is, with the group of all who are known', async () => {
+  it('names its user, with the group of all authenticated users', async () => {
     const user = { username: 'bob', uid: '7', groups: ['dev', 'system:authenticated'] };
     expect(await statusOf({ token: 'good' })).toEqual({ authenticated: true, user, audiences: ['api'] });
   });
@@ -48,7 +48,7 @@ describe('a review of a token', () => {
     });
   });
 
-  it('says why a token is no good', async () => {
+  it('says why a token is not accepted', async () => {
     expect(await statusOf({ token: 'bad' })).toEqual({ user: {}, error: 'invalid bearer token' });
     expect(await statusOf({ token: 'bad' }, [known, refusing])).toEqual({
       user: {},

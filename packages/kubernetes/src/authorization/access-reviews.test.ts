@@ -52,7 +52,7 @@ describe('a review of access', () => {
     expect(asked).toEqual([{ type: 'resource', user, ...pods, ...empty, version: '*' }]);
   });
 
-  it('tells a denial from no opinion', async () => {
+  it('distinguishes a denial from no opinion', async () => {
     const spec = { user: 'bob', resourceAttributes: { ...pods, verb: 'delete' } };
     const reason = 'because of delete';
     expect((await review(listening([]), spec)).status).toEqual({ allowed: false, reason });

@@ -8,7 +8,7 @@ import { domainPathErrors } from '../validation/value-rules.ts';
 import { validatePodFailurePolicy, validateSuccessPolicy } from './job-policies.ts';
 
 /**
- * Sets the defaults of a job, but not of a cron job's template, which get them when the job is made. Source:
+ * Sets the defaults of a job, but not of a cron job's template, which gets them when the job is made. Source:
  * SetDefaults_Job.
  */
 export function setJobSpecDefaults(spec: JobSpec): void {

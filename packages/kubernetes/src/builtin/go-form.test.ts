@@ -64,7 +64,7 @@ describe('the Go form', () => {
     expect(metric.averageValue).toBe('1500u');
   });
 
-  it('tells an empty list that is always written from none as little as protobuf does', () => {
+  it('distinguishes an empty list that is always written from an absent one as little as protobuf does', () => {
     const role = { metadata: { name: 'x' }, rules: [] };
     factTypes.normalize('rbac.v1.Role', role);
     expect(role).toEqual({ metadata: { name: 'x' }, rules: null });

@@ -1,5 +1,5 @@
-// Compares values as they will be stored, for rules that compare a changed copy: a copy's empty lists and maps are no
-// longer known as those that the stored form lacks.
+// Compares values as they will be stored, for rules that compare a changed copy. A copy loses the marks of
+// apiserver/src/schema/node/kept-empties.ts, by which jsonEqual takes empty lists and maps of the original as absent.
 import { deepCopy } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import { kubernetesTypes } from '../builtin/kubernetes-types.ts';

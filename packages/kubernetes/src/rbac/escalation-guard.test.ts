@@ -123,7 +123,7 @@ describe('a role', () => {
     await expect(createRole('stale', [configMaps('create')])).rejects.toThrow('not currently held');
   });
 
-  it('tells of roles that could not be found meanwhile', async () => {
+  it('reports roles that could not be found meanwhile', async () => {
     await bind('none', alice.name);
     await expect(createRole('more', [secrets])).rejects.toThrow(
       'Verbs:["get"]}; resolution errors: [roles.rbac.authorization.k8s.io "none" not found]',

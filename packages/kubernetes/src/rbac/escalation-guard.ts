@@ -188,7 +188,7 @@ class GuardedStore implements Required<Omit<ResourceStore, 'createPrepared'>> {
     return (await this.#options.authorizer.authorize(attributes)).decision === 'allow';
   }
 
-  /** Reads live state: a permission gained just now may be granted on, one lost just now may not. */
+  /** Reads live state: a permission that the user has just gained may be granted to others, one just lost may not. */
   async #livePolicy(namespace: string): Promise<RbacPolicy> {
     const describeMissing = (_kind: string, name: string): string =>
       `${this.#resource}.${group} ${goQuote(name)} not found`;

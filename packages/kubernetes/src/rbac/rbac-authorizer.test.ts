@@ -163,7 +163,7 @@ describe('RBAC', () => {
     expect(ask(policy, alice, 'watch')).toMatchObject({ reason: expect.stringContaining('"y" of') });
   });
 
-  it('tells of roles that are missing when nothing else allows', () => {
+  it('reports missing roles when nothing else allows the request', () => {
     const policy = policyOf([
       ...roles,
       binding('ClusterRoleBinding', 'a', ['ClusterRole/none', 'User/alice']),

@@ -83,7 +83,7 @@ describe('what rules do not cover', () => {
     expect(describeRules(uncoveredRules(owned, wanted))).toEqual(lines);
   });
 
-  it('are told in sorted lines, what differs in the verb alone as one', () => {
+  it('are reported in sorted lines; rules that differ in the verb alone become one', () => {
     const wanted: Rule[] = [
       pods(['list', 'get'], { resources: ['pods', 'nodes'] }),
       pods(['get'], { resourceNames: ['b', 'a'] }),

@@ -33,7 +33,7 @@ describe('representations', () => {
     expect(empty.text).toMatch(/^apiVersion: v1\nitems: \[\]\nkind: SecretList\n/);
   });
 
-  it('indents JSON when asked, the same document', async () => {
+  it('indents JSON when asked, without changing the document', async () => {
     for (const path of [`${configMaps}/a`, configMaps, '/api/v1/namespaces/none/secrets', '/apis']) {
       const plain = await server.send('GET', path);
       const pretty = await server.send('GET', `${path}?pretty=1`);
@@ -137,7 +137,7 @@ describe('representations', () => {
     expect(text).toContain('"constructor":"c"');
   });
 
-  it('compresses what is large for those who take it', async () => {
+  it('compresses large answers for clients that accept it', async () => {
     const body = { metadata: { name: 'big' }, data: { k: 'x'.repeat(200_000) } };
     await server.send('POST', '/api/v1/namespaces/big/configmaps', { body });
     for (const path of ['/api/v1/namespaces/big/configmaps', '/api/v1/namespaces/big/configmaps/big']) {
@@ -187,7 +187,7 @@ describe('refusals of the router', () => {
     },
   );
 
-  it('refuses bodies that are too large, of another type, or that lie about their place', async () => {
+  it('refuses bodies that are too large, of another type, or whose name or namespace is not that of the URL', async () => {
     const large = await server.send('POST', configMaps, { body: `{"data":{"a":"${'x'.repeat(3_200_000)}"}}` });
     expect(large.json).toMatchObject({ code: 413, message: 'Request entity too large: limit is 3145728' });
     const text = await server.send('POST', configMaps, { body: 'x', headers: { 'content-type': 'text/plain' } });
@@ -249,7 +249,7 @@ describe('server-side apply', () => {
     data,
   });
 
-  it('creates, owns, and asks before it takes over', async () => {
+  it('creates, owns, and takes over fields only when forced', async () => {
     expect((await apply('fieldManager=one', object({ k: '1' }))).status).toBe(201);
     expect((await apply('fieldManager=one', object({ k: '1' }))).status).toBe(200);
     const conflict = await apply('fieldManager=two', object({ k: '2' }));
@@ -262,7 +262,7 @@ describe('server-side apply', () => {
     expect(forced.json.metadata.managedFields).toMatchObject([{ manager: 'two', operation: 'Apply' }]);
   });
 
-  it('needs a manager and the name of the path', async () => {
+  it('needs a field manager, and the name that is in the path', async () => {
     expect((await apply('', object({}))).json.message).toBe(
       'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
     );
@@ -275,7 +275,7 @@ describe('protobuf', () => {
   const protobuf = 'application/vnd.kubernetes.protobuf';
   const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
 
-  it('is taken and answered', async () => {
+  it('is accepted and sent', async () => {
     const message = factTypes.messageOfKind(kind);
     if (message === undefined) throw new Error('no message');
     const body = Buffer.from(wrapMessage(kind, encodeMessage(message, { metadata: { name: 'p' }, data: { a: 'b' } })));
@@ -305,7 +305,7 @@ describe('protobuf', () => {
     });
   });
 
-  it('is refused when it is none', async () => {
+  it('is refused when it is malformed', async () => {
     const { json } = await server.send('POST', configMaps, { body: 'nothing', headers: { 'content-type': protobuf } });
     expect(json).toMatchObject({
       code: 400,
@@ -399,7 +399,7 @@ describe('discovery and health', () => {
     expect(document.headers['content-type'] ?? '').toContain(contentType);
   });
 
-  it('reports its health and its numbers', async () => {
+  it('reports its health and its metrics', async () => {
     expect((await server.send('GET', '/readyz')).text).toBe('ok');
     expect((await server.send('GET', '/readyz?verbose&exclude=ping')).text).toBe(
       '[+]ping excluded: ok\n[+]log ok\n[+]shutdown ok\nreadyz check passed\n',

@@ -128,7 +128,7 @@ describe('limits', () => {
     lists.release();
   });
 
-  it('tells the store when the client goes away', async () => {
+  it('aborts the call to the store when the client goes away', async () => {
     const running = await start();
     const lists = holdLists(running);
     const stream = running.stream(configMaps).catch((error: Error) => error);
@@ -177,7 +177,7 @@ describe('closing', () => {
     await closed;
   });
 
-  it('cuts what does not end in time', async () => {
+  it('cuts requests that do not end in time', async () => {
     const running = await start({ drainMs: 20 });
     const lists = holdLists(running);
     const pending = running.send('GET', configMaps).catch((error: Error) => error.message);

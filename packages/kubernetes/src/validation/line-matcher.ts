@@ -21,7 +21,7 @@ const manyLines = 200;
 /** Longest text, in lines, whose inner matches are looked for. */
 const maxMatchedLines = 5_000;
 
-/** Most comparisons of lines, about 10 ms, because the search takes quadratic time. Enough for dozens of changes of an ordinary pod. */
+/** Maximum number of line comparisons, about 10 ms, because the search takes quadratic time. Enough for dozens of changes of an ordinary pod. */
 const maxSteps = 100_000;
 
 /** Returns the matching blocks in order. Once the search takes too long, what is left is matched at both ends alone. */

@@ -115,7 +115,7 @@ describe('toStatus', () => {
     );
   });
 
-  it('passes on what is no storage error', () => {
+  it('passes on errors that are not storage errors', () => {
     for (const error of [conflict(resource, 'web', 'x'), new TypeError('y'), 'z']) {
       expect(toStatus(error, { verb: 'get', resource, name: '' })).toBe(error);
     }

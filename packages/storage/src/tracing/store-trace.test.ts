@@ -59,7 +59,7 @@ const setLabels =
   };
 
 describe('the trace of a call', () => {
-  it('Create etcd3 tells encoding, transforming, writing and decoding', async () => {
+  it('Create etcd3 records encoding, transforming, writing and decoding', async () => {
     const span = await traced(() => bench.storage.create(keyOf('a'), podOf('a'), { auditId: 'id-1' }));
     expect(span?.name).toBe('Create etcd3');
     const attributes = { 'audit-id': 'id-1', key: keyOf('a'), type: 'Pod', resource: 'pods' };
@@ -75,7 +75,7 @@ describe('the trace of a call', () => {
     expect(span).not.toHaveProperty('error');
   });
 
-  it('GuaranteedUpdate etcd3 tells what it began with', async () => {
+  it('GuaranteedUpdate etcd3 records the value with which it began', async () => {
     await bench.create('a');
     const span = await traced(setLabels(bench.storage, 'id-2'));
     expect(span?.name).toBe('GuaranteedUpdate etcd3');
@@ -92,7 +92,7 @@ describe('the trace of a call', () => {
     ]);
   });
 
-  it('GuaranteedUpdate etcd3 tells each value that it began again with', async () => {
+  it('GuaranteedUpdate etcd3 records each value with which it began again', async () => {
     await bench.create('a');
     let isRaced = false;
     engine.beforeOperation = async (operation) => {
@@ -113,7 +113,7 @@ describe('the trace of a call', () => {
     ]);
   });
 
-  it.each([true, false])('List(recursive=%s) etcd3 tells what was asked', async (recursive) => {
+  it.each([true, false])('List(recursive=%s) etcd3 records the request', async (recursive) => {
     const { resourceVersion } = (await bench.create('a')).object.metadata ?? {};
     await bench.create('b');
     const asked = { resourceVersion: String(resourceVersion), resourceVersionMatch: 'NotOlderThan' } as const;
@@ -154,7 +154,7 @@ describe('the trace of a call', () => {
     expect(seen?.attributes).toMatchObject({ 'audit-id': 'id-4', resourceVersion: '' });
   });
 
-  it('tells a failure by its code alone: its text may quote what is stored', async () => {
+  it('records only the code of a failure, because its text may quote stored data', async () => {
     await bench.create('a');
     expect((await traced(() => bench.create('a')))?.error).toBe('KeyExists');
     await bench.overwrite('a', `enc:1:{"${secret}`);

@@ -162,7 +162,7 @@ describe('AES-CBC', () => {
   };
   const ending = (...bytes: number[]): Buffer => Buffer.concat([Buffer.alloc(16 - bytes.length), Buffer.from(bytes)]);
 
-  it('refuses what is no whole number of blocks', () => {
+  it('refuses data that is not a whole number of blocks', () => {
     expect(() => aesCbcTransformer(key32).fromStorage(new Uint8Array(33), path)).toThrow(
       'the stored data is not a multiple of the block size',
     );

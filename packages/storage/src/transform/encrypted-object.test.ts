@@ -95,7 +95,7 @@ describe('the name of a sealed key', () => {
   const pairs = (...entries: [string, number][]): EncryptedObject['annotations'] =>
     new Map(entries.map(([key, value]) => [key, Uint8Array.of(value)]));
 
-  it('tells apart whatever a key service is asked with', () => {
+  it('distinguishes all requests to a key service', () => {
     const names = [
       name({}),
       name({}, 0),

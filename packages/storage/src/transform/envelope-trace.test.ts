@@ -54,20 +54,20 @@ describe('the trace of an EnvelopeTransformer', () => {
   const reading = 'TransformFromStorage with envelopeTransformer:';
   const read = `${reading} About to decode encrypted object, Decoded encrypted object, About to decrypt data using DEK, Data decryption succeeded (no error)`;
 
-  it('tells of a write that data were encrypted and encoded', async () => {
+  it('records for a write that data were encrypted and encoded', async () => {
     const transformer = await server();
     expect(await traced(() => transformer.toStorage(plain, path))).toEqual([
       'TransformToStorage with envelopeTransformer: About to encrypt data using DEK, Data encryption succeeded, About to encode encrypted object, Encoded encrypted object (no error)',
     ]);
   });
 
-  it('tells of a read that data were decoded and decrypted', async () => {
+  it('records for a read that data were decoded and decrypted', async () => {
     const transformer = await server();
     const stored = transformer.toStorage(plain, path);
     expect(await traced(() => transformer.fromStorage(stored, path))).toEqual([read]);
   });
 
-  it('tells that the key service was asked before a read whose key is not at hand', async () => {
+  it('records that the key service was asked before a read whose key is not cached', async () => {
     const stored = (await server()).toStorage(plain, path);
     const reader = await server();
     const work = async (): Promise<void> => {
@@ -78,7 +78,7 @@ describe('the trace of an EnvelopeTransformer', () => {
     expect(await traced(work)).toEqual([`${reading} ${asked} (no error)`, read]);
   });
 
-  it('tells that the key service failed, and that the read did', async () => {
+  it('records that the key service failed, and that the read did', async () => {
     const stored = (await server()).toStorage(plain, path);
     const reader = await server();
     service.failure = new TypeError('do-not-tell');

@@ -28,7 +28,7 @@ async function server(): Promise<EnvelopeTransformer> {
 const decryptions = (): string[] => service.calls.filter((call) => call.startsWith('decrypt'));
 
 describe('EnvelopeTransformer', () => {
-  it('writes data under a key of its own each time, all under one sealed seed', async () => {
+  it('encrypts each value with a key of its own, derived from one sealed seed', async () => {
     const transformer = await server();
     const stored = [transformer.toStorage(plain, path), transformer.toStorage(plain, path)];
     const [one, two] = stored.map(decodeEncryptedObject);
@@ -47,7 +47,7 @@ describe('EnvelopeTransformer', () => {
     expect(decryptions()).toEqual([]);
   });
 
-  it('asks the key service once for what another server wrote, however many wait, and keeps the key for a day', async () => {
+  it('asks the key service once for the key of another server, however many reads wait, and keeps the key for a day', async () => {
     const writer = await server();
     const stored = [writer.toStorage(plain, path), writer.toStorage(plain, path)] as const;
     const reader = await server();
@@ -81,7 +81,7 @@ describe('EnvelopeTransformer', () => {
     expect(other.fromStorage(stored, path).isStale).toBe(false);
   });
 
-  it('reads bytes that were put together by hand, of a seed and, as stale, of a plain key', async () => {
+  it('reads values that the test encrypts itself: those under a seed, and, as stale, those under a plain key', async () => {
     const transformer = await server();
     const seed = randomBytes(32);
     const seal = (key: Uint8Array): Buffer => {
@@ -107,7 +107,7 @@ describe('EnvelopeTransformer', () => {
     expect(() => transformer.fromStorage(stored, `${path}b`)).toThrow('cipher: message authentication failed');
   });
 
-  it('says why the key could not be had, and asks again the next time', async () => {
+  it('reports why the key service gave no key, and asks again the next time', async () => {
     const stored = (await server()).toStorage(plain, path);
     const reader = await server();
     service.failure = new Error('13 INTERNAL: no such key');
@@ -129,7 +129,7 @@ describe('EnvelopeTransformer', () => {
     );
   });
 
-  it('refuses bytes that are no envelope', async () => {
+  it('refuses bytes that are not an envelope', async () => {
     const transformer = await server();
     expect(transformer.prepare(Buffer.from('garbage'))).toBeUndefined();
     expect(() => transformer.fromStorage(Buffer.from('garbage'), path)).toThrow(TypeError);

@@ -28,7 +28,7 @@ it('gives the memory of what is forgotten back when something is set', async () 
   expect([cache.get('old 7'), cache.get('old 8'), cache.get('young')]).toEqual([7, undefined, 1]);
 });
 
-it('tells any two keys apart, and forgets one on demand', () => {
+it('distinguishes any two keys, and forgets one on demand', () => {
   const cache = new ExpiringCache<number>(new VirtualClock(), 1_000);
   for (const [value, key] of ['', 'a', '__proto__', 'constructor'].entries()) cache.set(key, value);
   expect(['', 'a', '__proto__', 'constructor', 'toString'].map((key) => cache.get(key))).toEqual([

@@ -1,4 +1,4 @@
-// Lets expressions ask the server's authorizer about the user of a request. Used by match-conditions.ts. Source:
+// Lets expressions ask the server's authorizer about the user of a request. Used by request-variables.ts. Source:
 // apiserver pkg/cel/library/authz.go.
 import { parseFieldSelector, parseLabelSelector } from '@kapstan/api';
 import type {

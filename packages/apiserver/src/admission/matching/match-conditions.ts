@@ -1,4 +1,4 @@
-// MatchConditions: the expressions of a webhook or a policy that select its requests. Used by webhook-matching.ts and
+// MatchConditions: the expressions of a webhook or a policy that select its requests. Used by webhook/ and
 // policy/. Source: plugin/webhook/matchconditions.
 import type { Clock, DeepReadonly } from '@kapstan/api';
 import type { CallSignal, SlicedWork } from '@kapstan/api/internal';

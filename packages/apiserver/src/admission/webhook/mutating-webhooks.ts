@@ -1,5 +1,5 @@
 // MutatingWebhooks is the admission plug-in that calls mutating webhooks, one after the other, and applies their patches.
-// A plug-in of the admission chain. Source: plugin/webhook/mutating.
+// Source: plugin/webhook/mutating.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { runInTurns } from '@kapstan/storage';
@@ -125,8 +125,9 @@ export class MutatingWebhooks implements AdmissionPlugin {
 }
 
 /**
- * Returns true when a patch counts as a change whatever it does: kube-apiserver sets times in managed fields with
- * fractions of a second, which the first patch of a request loses. Custom resources have texts there, which keep them.
+ * Returns true when any patch counts as a change, even an empty one: kube-apiserver sets times in managed fields with
+ * fractions of a second, and the first patch of a request loses the fractions. Custom resources keep them, because their
+ * times are plain strings.
  */
 function losesFractions(
   { attributes, object, oldObject }: Invocation,

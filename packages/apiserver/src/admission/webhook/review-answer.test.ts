@@ -73,7 +73,7 @@ describe('the answer of a webhook', () => {
     expect(outcome(body)).toBe(text);
   });
 
-  it('is refused when it is no JSON', () => {
+  it('is refused when it is not JSON', () => {
     const start = "failed to call webhook: couldn't get version/kind; json parse error: ";
     expect(outcome('{hello')).toContain(`${start}invalid character 'h'`);
     expect(outcome('hello')).toContain(`${start}json: cannot unmarshal string into Go value of type struct`);

@@ -1,6 +1,5 @@
-// WebhookCaller asks one webhook about a request: RemoteCaller over HTTPS; the callers of
-// admission-functions.ts in this process. Used by
-// mutating-webhooks.ts and validating-webhooks.ts.
+// WebhookCaller asks one webhook about a request: RemoteCaller over HTTPS, the callers of admission-functions.ts in
+// this process. Used by mutating-webhooks.ts and webhook-run.ts.
 import { randomUUID } from 'node:crypto';
 import { tooManyRequests } from '@kapstan/api/errors';
 import { type AdmissionResponse, type CallSignal, goQuote, stringifyInSlices } from '@kapstan/api/internal';

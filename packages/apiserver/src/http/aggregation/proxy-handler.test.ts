@@ -108,7 +108,7 @@ describe('a request for a group version of another API server', () => {
     expect(JSON.stringify(extension.asked)).not.toContain('root');
   });
 
-  it('is refused when a name cannot be told in a header, because it could add headers', async () => {
+  it('is refused when a name could add headers and so cannot be sent in one', async () => {
     await serve({
       authentication: { authenticators: [{ authenticate: () => ({ name: 'a\r\nX-Remote-Group: b', groups: [] }) }] },
     });
@@ -205,7 +205,7 @@ describe('the answer', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('is no redirect, unless redirects are wanted', async () => {
+  it('is not a redirect, unless redirects are wanted', async () => {
     extension.answer = (_request, response) => {
       response.writeHead(302, { Location: '/elsewhere' });
       response.end();
@@ -265,7 +265,7 @@ describe('the answer', () => {
     await until(() => registrations.serverOf('v1.example.com')?.underWay === 0);
   });
 
-  it('comes over connections that are kept', async () => {
+  it('comes over connections that are used again', async () => {
     await serve();
     for (let i = 0; i < 5; i++) await server.send('GET', books);
     expect([extension.asked.length, extension.connections]).toEqual([5, 1]);
@@ -285,7 +285,7 @@ describe('the answer', () => {
 });
 
 describe('an upgraded connection', () => {
-  it('is one with the extension server, which is told who asks', async () => {
+  it('reaches the extension server, which learns who asks', async () => {
     extension.onUpgrade = (request, socket) => {
       socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`);
       socket.write(`${request.url} ${request.headers['x-remote-user']} ${request.headers.authorization} `);

@@ -39,7 +39,7 @@ function rowOf(
 }
 
 describe('a row of a Table', () => {
-  it('of an object whose bytes are known is parsed for once, and tells its age anew each time', () => {
+  it('is made with one parse of an object whose bytes are known, and its age is computed each time', () => {
     const { stored, parses } = released('a', 'known');
     const { metadata, ...rest } = configMap('a');
     expect(rowOf(stored, 5_000).cells).toEqual(['a', 1, '5s']);
@@ -53,7 +53,7 @@ describe('a row of a Table', () => {
     expect(parses()).toBe(1);
   });
 
-  it('of an object whose bytes have to be made is parsed for once a row', () => {
+  it('needs one parse for each row of an object whose bytes have to be made', () => {
     const { stored, parses } = released('a', 'unknown');
     expect(rowOf(stored, 5_000).object).toMatchObject({ metadata: { name: 'a' } });
     expect(parses()).toBe(1);
@@ -67,7 +67,7 @@ describe('a row of a Table', () => {
     expect(rowOf(new Stored('/configmaps/a', 8 as Revision, changed), 0).cells).toEqual(['a', 2, '0s']);
   });
 
-  it('has the cells of the columns that are asked for, also after others were', () => {
+  it('has the cells of the requested columns, also after other columns were requested', () => {
     const { stored } = released('a', 'known');
     const table = { columns: [], cells: () => ['other'] };
     expect(rowOf(stored, 0).cells).toEqual(['a', 1, '0s']);
@@ -75,7 +75,7 @@ describe('a row of a Table', () => {
     expect(rowOf(stored, 0).cells).toEqual(['a', 1, '0s']);
   });
 
-  it('that is long is not kept: its object is parsed for each', () => {
+  it('is not kept when it is long, so its object is parsed again each time', () => {
     for (const [characters, parsed] of [
       [1_900, 1],
       [2_100, 2],

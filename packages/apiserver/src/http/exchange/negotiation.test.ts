@@ -76,7 +76,7 @@ describe('the form of an answer', () => {
     );
   });
 
-  it('has no shapes for what is no resource', () => {
+  it('has no shapes for paths that are not resources', () => {
     expect(negotiatePlainOutput(request(table))).toBeUndefined();
     expect(negotiatePlainOutput(request('application/yaml'))?.format.name).toBe('yaml');
   });

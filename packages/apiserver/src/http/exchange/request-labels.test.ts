@@ -55,7 +55,7 @@ describe('the verb of a request in metrics', () => {
     expect(verbOf(sent, info)).toBe(verb);
   });
 
-  it('tells applies from other patches', () => {
+  it('distinguishes applies from other patches', () => {
     const { request: sent, info } = request(`PATCH ${pods}/p`, 'application/apply-patch+yaml');
     expect(verbOf(sent, info)).toBe('APPLY');
     const merged = request(`PATCH ${pods}/p`, 'application/merge-patch+json');

@@ -1,5 +1,5 @@
 // Reads the URL of a request as Go's net/url does, so that handlers see the same as kube-apiserver's. Used by
-// exchange.ts and http-server.ts.
+// exchange.ts, api-server.ts, request-refusal.ts and websocket-watch.ts.
 
 import { escapeByte } from '@kapstan/api/internal';
 

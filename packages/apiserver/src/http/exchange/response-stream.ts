@@ -14,8 +14,8 @@ export interface ResponseStream {
    */
   write(bytes: Uint8Array, onTaken?: () => void): boolean;
   /**
-   * Does what {@link ResponseStream.write} does, for frames that many readers get. They are sent in one write when the
-   * reader sees no difference. Use only one of the two methods on a stream.
+   * Does what {@link ResponseStream.write} does, for frames that many readers get. The frames go out in one write
+   * where the reader cannot tell the difference. Use only one of the two methods on a stream.
    */
   writeShared(frames: readonly Uint8Array[]): boolean;
   /** False when each write is one message, so that a message must be written whole. */

@@ -181,7 +181,7 @@ describe('what changes in discovery', () => {
     await on.close();
   });
 
-  it('makes the document anew, and nothing else does', async () => {
+  it('makes a new document, and nothing else does', async () => {
     const on = await start();
     expect(await made(on)).toBe('0');
     for (let i = 0; i < 3; i++) await get(on, aggregated(json));

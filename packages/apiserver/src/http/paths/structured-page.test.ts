@@ -45,7 +45,7 @@ const refusal = {
 };
 
 describe('/statusz', () => {
-  it('tells the start, the versions and the paths as text', async () => {
+  it('shows the start, the versions and the paths as text', async () => {
     const get = await start();
     const { status, headers, text } = await get('/statusz');
     expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, plain, 'no-cache, private']);
@@ -125,7 +125,7 @@ describe('/statusz', () => {
 });
 
 describe('/flagz', () => {
-  it('tells the flags in order as text, always with the same delimiter', async () => {
+  it('shows the flags in order as text, always with the same delimiter', async () => {
     const numbers = [0.5, 0.99];
     const get = await start({ random: () => numbers.shift() ?? 0 });
     const text = `\napiserver flagz\n${note}\naudit-log-mode=blocking\nfeature-gates=\nv=0\n`;

@@ -19,7 +19,7 @@ function limitOf(maxRequestsInflight: number, maxMutatingRequestsInflight = 1) {
 }
 
 describe('requests in flight without priority and fairness', () => {
-  it('come in up to the limit; the next is refused and told when to come again', () => {
+  it('are admitted up to the limit; the next is refused with a time to try again', () => {
     const { limit, come, headers } = limitOf(3);
     const places = [come(), come(), come()];
     expect(places).not.toContain(undefined);

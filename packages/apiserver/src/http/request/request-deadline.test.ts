@@ -21,7 +21,7 @@ describe('the time of a request', () => {
     expect(timeout(method, query)).toBe(expected);
   });
 
-  it('is refused when it is no duration', () => {
+  it('is refused when it is not a duration', () => {
     try {
       timeout('GET', 'timeout=soon');
     } catch (error) {

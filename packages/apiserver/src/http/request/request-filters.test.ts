@@ -55,7 +55,7 @@ describe('the numbers of requests', () => {
     ]);
   });
 
-  it('count those that are sent away for being too many', async () => {
+  it('include requests that are refused because there are too many', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -84,7 +84,7 @@ describe('the numbers of requests', () => {
     ]);
   });
 
-  it('have the sizes of the bodies that were read, and not of those that were too large', async () => {
+  it('include the sizes of bodies that were read, but not of those that were too large', async () => {
     const on = await start({ maxBodyBytes: 100_000 });
     const body = { metadata: { name: 'a' }, data: { k: 'x'.repeat(60_000) } };
     await on.send('POST', configMaps, { body });
@@ -121,7 +121,7 @@ describe('the numbers of requests', () => {
     expect(lines.filter((line) => line.includes('_count{') && line.includes('configmaps'))).toHaveLength(3);
   });
 
-  it('tell which resources on their way out were asked for', async () => {
+  it('show which deprecated resources were requested', async () => {
     const endpoints = factDefinitions().filter(({ resource }) => resource === 'endpoints');
     const on = await start({ definitions: [...definitions, ...endpoints] });
     await on.send('GET', configMaps);
@@ -159,7 +159,7 @@ describe('the numbers of requests', () => {
 });
 
 describe('who asks', () => {
-  it('is nobody when that cannot be found out, and the request goes no further', async () => {
+  it('is unknown when authentication fails, and the request goes no further', async () => {
     const asked: AuthorizationAttributes[] = [];
     const on = await start({
       authentication: { authenticators: [{ authenticate: () => Promise.reject(new Error('no store')) }] },

@@ -34,7 +34,7 @@ async function start(options: TestServerOptions = {}): Promise<TestServer> {
 }
 
 describe('the time of a request', () => {
-  it('begins when it arrives: who it is counts, and comes to nothing when that takes too long', async () => {
+  it('includes authentication, and a request whose authentication takes too long does nothing', async () => {
     let known: () => void = () => undefined;
     let asked = 0;
     const authenticate = async () => {
@@ -73,7 +73,7 @@ describe('the time of a request', () => {
     expect(of('authentication_duration_seconds', 'result="success"')).toBe('4');
   });
 
-  it('is asked for in a way that nobody understands: refused before anything else', async () => {
+  it('is refused before anything else when it cannot be parsed', async () => {
     let asked = 0;
     const authenticate = () => {
       asked++;
@@ -90,7 +90,7 @@ describe('the time of a request', () => {
     expect((await on.send('GET', '/api/v1/namespaces?timeout=15s')).status).toBe(200);
   });
 
-  it('leaves an event in the audit log when nobody understands what is asked for', async () => {
+  it('leaves an event in the audit log when it cannot be parsed', async () => {
     const events: Record<string, unknown>[] = [];
     const append = async (line: Uint8Array): Promise<void> =>
       void events.push(JSON.parse(Buffer.from(line).toString()));
@@ -114,7 +114,7 @@ describe('the time of a request', () => {
     ]);
   });
 
-  it('is over with its failure: nothing of it is left', async () => {
+  it('ends when the request fails, and leaves no timer', async () => {
     const on = await start({
       onRequest: () => undefined,
       authorizer: { authorize: () => Promise.reject(new Error('oh no')) },
@@ -124,7 +124,7 @@ describe('the time of a request', () => {
     expect(clock.pendingTimers).toBe(before);
   });
 
-  it('is over for a peer that left before anything was done for it, and counted', async () => {
+  it('ends for a peer that left before anything was done for it, and the request is counted', async () => {
     let closed: () => void = () => undefined;
     const gone = new Promise<void>((resolve) => {
       closed = resolve;
@@ -148,7 +148,7 @@ describe('the time of a request', () => {
     expect(clock.pendingTimers).toBe(before);
   });
 
-  it('is not that of a watch, which goes on for longer', async () => {
+  it('does not limit a watch, which goes on for longer', async () => {
     const on = await start({ requestTimeoutMs: 60_000 });
     const watch = await on.stream(`${configMaps}?watch=1&resourceVersion=1&timeout=10s`);
     await clock.advance(300_000);
@@ -157,7 +157,7 @@ describe('the time of a request', () => {
     watch.close();
   });
 
-  it('is not that of a connection that is another’s by now', async () => {
+  it('does not limit a connection that was upgraded to another protocol', async () => {
     const on = await start({ requestTimeoutMs: 60_000 });
     const socket = connect(Number(new URL(on.url).port), '127.0.0.1');
     const handshake = [
@@ -188,7 +188,7 @@ describe('the time of a request', () => {
     socket.destroy();
   });
 
-  it('is its own: the next one on the connection has all of it again', async () => {
+  it('begins anew for the next request on the connection', async () => {
     const on = await start({ requestTimeoutMs: 60_000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const headers = { authorization: `Bearer ${adminToken}` };
@@ -239,7 +239,7 @@ function halves(): { page: Page; second: () => void; isOver: Promise<boolean> } 
 }
 
 describe('an answer that has begun when the time is up', () => {
-  it('is cut after what has come, and its maker is told: HTTP/1.1', async () => {
+  it('is cut after the bytes that were sent, and its handler is told: HTTP/1.1', async () => {
     const { page, second, isOver } = halves();
     const on = await start({ pages: [page] });
     const headers = { authorization: `Bearer ${adminToken}` };
@@ -258,7 +258,7 @@ describe('an answer that has begun when the time is up', () => {
     expect([text, await isOver]).toEqual(['before ', true]);
   });
 
-  it('is cut after what has come, and its maker is told: HTTP/2', async () => {
+  it('is cut after the bytes that were sent, and its handler is told: HTTP/2', async () => {
     const { page, second, isOver } = halves();
     const pair = await selfSigned('CN=server');
     const on = await start({ pages: [page], tls: pair });

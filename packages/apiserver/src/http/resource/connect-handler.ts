@@ -56,7 +56,7 @@ function admitted(object: object, asked: QueryOptions): { readonly options: Quer
   const { path = '', ...rest } = object as QueryOptions;
   const options = Object.keys(asked).map((name) => {
     const value = rest[name] ?? unset(asked[name]);
-    // Numbers are passed on as texts.
+    // The items of a list, which may be numbers, are passed on as strings.
     return [name, Array.isArray(value) ? value.map(String) : value] as const;
   });
   return { options: Object.fromEntries(options), path: String(path) };

@@ -65,7 +65,7 @@ describe('the deletion of what cannot be read', () => {
     expect((await server.send('DELETE', `${configMaps}/none${query}`, { headers: asAlice })).status).toBe(404);
   });
 
-  it('is no deletion of a collection', async () => {
+  it('is not possible for a collection', async () => {
     expect((await server.send('DELETE', `${configMaps}${query}`, { headers: asAlice })).status).toBe(405);
     expect((await server.send('GET', `${configMaps}/a`, { headers: asAlice })).status).toBe(200);
   });

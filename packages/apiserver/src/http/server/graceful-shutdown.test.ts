@@ -89,7 +89,7 @@ describe('a server that is told to stop, with a delay', () => {
 });
 
 describe('a server that drains', () => {
-  it('lets requests run for as long as a request may take, unless it is told otherwise', async () => {
+  it('lets requests run for as long as a request may take, unless an option says otherwise', async () => {
     const on = await start({ requestTimeoutMs: 60_000, drainMs: undefined });
     const lists = holdLists(on);
     const pending = on.send('GET', configMaps);
@@ -256,7 +256,7 @@ describe('/livez', () => {
     expect((await on.send('GET', '/livez')).text).toContain('[-]poststarthook/x failed');
   });
 
-  it('gives no grace to what is no part of the start, nor where there is none', async () => {
+  it('gives no grace to checks that are not part of the start, and none by default', async () => {
     const check = () => new Error('down');
     const on = await start({ livezGraceMs: 10_000, healthChecks: [{ name: 'etcd', check }] });
     expect((await on.send('GET', '/livez')).status).toBe(500);

@@ -275,7 +275,7 @@ describe('a body that nobody reads', () => {
   const refuse = async (exchange: Exchange): Promise<void> => exchange.send(401, Buffer.from('who?'));
   const post = (length: number): string => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`;
 
-  it('is dropped while it is little, and the connection is used again', async () => {
+  it('is dropped when it is short, and the connection is used again', async () => {
     const wire = plain(await start({ handle: refuse }));
     wire.write(post(1000));
     await wire.until(() => wire.text.endsWith('who?'));
@@ -285,14 +285,14 @@ describe('a body that nobody reads', () => {
     wire.destroy();
   });
 
-  it('is cut off when it is said to be long', async () => {
+  it('is cut off when its Content-Length is large', async () => {
     const wire = plain(await start({ handle: refuse }));
     wire.write(post(300_000));
     await wire.until(() => wire.isClosed);
     expect(wire.text).toMatch(/^HTTP\/1\.1 401 [\s\S]*connection: close[\s\S]*who\?$/i);
   });
 
-  it('is cut off when it turns out to be', async () => {
+  it('is cut off when it turns out to be long', async () => {
     const wire = plain(await start({ handle: refuse }));
     wire.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
     await wire.until(() => wire.text.endsWith('who?'));
@@ -320,7 +320,7 @@ describe('a body beyond the limit', () => {
     expect(wire.text).toMatch(/connection: close/i);
   });
 
-  it('loses no answer where the client sends on regardless', async () => {
+  it('is answered also when the client goes on sending', async () => {
     const running = await start({ handle: read });
     const agent = new Agent({ keepAlive: true });
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {

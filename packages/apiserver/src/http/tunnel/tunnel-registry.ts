@@ -1,5 +1,5 @@
 // TunnelRegistry knows the open tunnels (upgraded connections, proxied requests, logs), so that a stopping server can
-// end them. Filled by connect-handler.ts and get-handler.ts.
+// end them. Filled by tunnel-upgrade.ts, tunnel-forward.ts, get-handler.ts and proxy-handler.ts.
 
 export class TunnelRegistry {
   readonly #open = new Set<() => void>();

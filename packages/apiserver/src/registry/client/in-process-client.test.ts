@@ -250,7 +250,7 @@ describe('the in-process client', () => {
     expect(notAllowed.code).toBe(405);
   });
 
-  it('tells its observer of each write but the dry ones', async () => {
+  it('reports each write to its observer, except dry runs', async () => {
     const writes: string[] = [];
     const observer = {
       observeWrite: (

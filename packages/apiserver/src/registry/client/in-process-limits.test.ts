@@ -58,7 +58,7 @@ describe('the time of a call in process', () => {
     ],
   ];
 
-  it.each(calls)('%s fails with 504 when it is over, and tells the store', async (_name, call) => {
+  it.each(calls)('%s fails with 504 when it is over, and aborts the call to the store', async (_name, call) => {
     const refused = refusal(call(held.client, { timeoutMs: 5000 }));
     await held.clock.advance(4999);
     expect(held.signals.map((signal) => signal?.aborted)).toEqual([false]);

@@ -180,7 +180,7 @@ describe('metadata with more errors than a stack holds', () => {
     expect(validateObjectMeta({ name: 'x', namespace: 'ns', ...meta }, rules).length).toBeGreaterThanOrEqual(many);
   });
 
-  it('tells ten controllers beside the first, and one of a longer list, as each error shows all', () => {
+  it('reports ten controllers beside the first, and only one of a longer list, because each error shows all', () => {
     const told = [2, 11, 12, 100].map((length) => {
       return errorsOf({ ownerReferences: Array.from({ length }, () => ({ ...owner, controller: true })) }).length;
     });
@@ -189,7 +189,7 @@ describe('metadata with more errors than a stack holds', () => {
 });
 
 describe('the name of a field manager', () => {
-  it('that is too long is not told by its characters, as each error shows it', () => {
+  it('is not reported for each wrong character when it is too long, because each error shows it', () => {
     expect(fieldManagerErrors('\0'.repeat(129), 'fieldManager').map(({ type }) => type)).toEqual(['FieldValueTooLong']);
   });
 

@@ -1,5 +1,5 @@
-// Rules for metadata of every kind, with the texts and order of apimachinery's api/validation. Used by create-flow.ts
-// and update-flow.ts.
+// Rules for metadata of every kind, with the texts and order of apimachinery's api/validation. Used by validation-run.ts
+// and delete-request.ts.
 
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '@kapstan/api';
 import {

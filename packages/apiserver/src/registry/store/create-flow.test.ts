@@ -220,7 +220,7 @@ describe('the order of a create', () => {
     expect(finished).toEqual([true, false, false]);
   });
 
-  it('tells all that is wrong, in metadata and in the kind', async () => {
+  it('reports all errors, in metadata and in the kind', async () => {
     const strategy = {
       ...unconditionalStrategy,
       validateCreate: () => [{ type: 'FieldValueRequired' as const, field: 'spec', detail: '' }],
@@ -237,7 +237,7 @@ describe('the order of a create', () => {
     expect(error.details?.causes).toHaveLength(2);
   });
 
-  it('tells what is wrong in metadata only once the kind is content, where the kind looks at no metadata', async () => {
+  it('reports errors in metadata only once the kind accepts the object, where the kind checks no metadata', async () => {
     const created = (spec: 'right' | 'wrong') => {
       const wrong = [{ type: 'FieldValueRequired' as const, field: 'spec', detail: '' }];
       const strategy = {

@@ -38,7 +38,7 @@ describe('get', () => {
     expect([error.code, error.message]).toEqual([400, text]);
   });
 
-  it('refuses a version that is no number and one of the future', async () => {
+  it('refuses a version that is not a number, and one of the future', async () => {
     const store = fixture.store();
     await store.create(testContext(), configMap('a'));
     const bad = await refusal(store.get(testContext(), 'a', { resourceVersion: 'abc' }));
@@ -193,7 +193,7 @@ describe('watch', () => {
     );
   });
 
-  it('tells a compacted version as a StatusError', async () => {
+  it('reports a compacted version as a StatusError', async () => {
     const store = fixture.store();
     for (const name of ['a', 'b', 'c']) await store.create(testContext(), configMap(name));
     const { revision } = await store.create(testContext(), configMap('d'));

@@ -79,7 +79,7 @@ describe('update', () => {
     });
   });
 
-  it('refuses a version that is no number with a 500, as Kubernetes does', async () => {
+  it('refuses a version that is not a number with a 500, as Kubernetes does', async () => {
     const store = fixture.store();
     await store.create(testContext(), configMap('a'));
     const error = await refusal(put(store, configMap('a', { metadata: { resourceVersion: 'abc' } })));
@@ -194,7 +194,7 @@ describe('what an update may not change', () => {
     ['name', (object) => setMeta(object, { name: 'b' }), 'metadata.name: Invalid value: "b": field is immutable'],
   ];
 
-  it.each(cases)('%s: told twice in the causes, once in the message', async (_field, edit, text) => {
+  it.each(cases)('%s: reported twice in the causes, once in the message', async (_field, edit, text) => {
     const store = fixture.store();
     await store.create(testContext(), configMap('a'));
     const error = await refusal(change(store, 'a', edit));
@@ -203,7 +203,7 @@ describe('what an update may not change', () => {
     expect(error.details?.causes).toHaveLength(2);
   });
 
-  it('tells an error of labels once more where the kind validates the whole object again', async () => {
+  it('reports an error of labels once more where the kind validates the whole object again', async () => {
     const causes = async (updateMetadata: MetadataOnUpdate): Promise<number | undefined> => {
       const strategy = { ...unconditionalStrategy, updateMetadata };
       const store = fixture.store({ strategy, resource: `configmaps-${updateMetadata}` });

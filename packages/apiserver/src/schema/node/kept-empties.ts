@@ -12,7 +12,7 @@ export interface EmptyKeeping {
 /** Lists and maps that compare as equal to an absent member, because the stored form does not distinguish them. */
 const kept = new WeakSet<object>();
 
-/** Marks an empty list or map as equal to none, and returns it. */
+/** Marks an empty list or map as equal to an absent member, and returns it. */
 export function keptEmpty<T extends object>(value: T): T {
   kept.add(value);
   return value;

@@ -1,4 +1,4 @@
-// The rules of a limit range for one container, pod or claim. Used by limit-ranger.ts. Source:
+// The rules of a limit range for one container, pod or claim. Used by limit-rules.ts. Source:
 // plugin/pkg/admission/limitranger (minConstraint, maxConstraint, limitRequestRatioConstraint).
 
 import type { Quantity } from '@kapstan/api';

@@ -1,5 +1,5 @@
 // QuotaStore holds the stored quotas of all namespaces in this process, and the names of device classes. A feed of the control plane keeps
-// it in step; this server's own writes are added at once. Read by quota-charger.ts.
+// it in step; this server's own writes are added at once. Read by quota-admission.ts and quota-records.ts.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { ResourceQuota } from '@kapstan/kinds/core/v1';
 import { DeviceClassNames } from '../../quota/device-class-names.ts';

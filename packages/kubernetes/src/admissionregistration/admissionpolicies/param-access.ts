@@ -37,7 +37,7 @@ export function permitPolicy(server: BuiltinServer): PermitWrite<KubernetesObjec
   };
 }
 
-/** `policies`: the resource of the policies that such bindings name. */
+/** Permits a binding whose author may read its parameters. `policies` is the resource of the policies that bindings name. */
 export function permitBinding(server: BuiltinServer, policies: string): PermitWrite<KubernetesObject> {
   return async (binding, old, context) => {
     const { paramRef, policyName = '' } = (binding as DeepReadonly<Binding>).spec ?? {};

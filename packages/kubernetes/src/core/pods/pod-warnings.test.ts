@@ -148,7 +148,7 @@ describe('warnings about a pod', () => {
     expect(podWarnings({ spec: given })).toEqual(expected);
   });
 
-  it('tells of annotations that became fields, unless the field is there', () => {
+  it('warns of annotations that became fields, unless the field is there', () => {
     const annotations = {
       'seccomp.security.alpha.kubernetes.io/pod': 'x',
       'container.apparmor.security.beta.kubernetes.io/c': 'unconfined',
@@ -167,7 +167,7 @@ describe('warnings about a pod', () => {
     expect(warnings(spec(runtime))).toEqual([seccomp, appArmor]);
   });
 
-  it('tells of files in one volume that lie in each other, and of sources that are none', () => {
+  it('warns of files in one volume that lie in each other, and of projected sources that are empty', () => {
     const items = (...paths: string[]): KeyToPath[] => paths.map((path) => ({ key: 'k', path }));
     const volumes: Volume[] = [
       { name: 'v', configMap: { name: 'x', items: items('a', 'a/b', 'a/', 'c') } },
@@ -196,7 +196,7 @@ describe('warnings about a pod', () => {
     ]);
   });
 
-  it('tells of the pods that others make, when that has changed', () => {
+  it('warns about pod templates, when those have changed', () => {
     const template = { spec: spec({ terminationGracePeriodSeconds: -1 }) };
     const [at1, at2] = [1, 2].map((generation) => ({ metadata: { generation } }));
     const warnings = (next = at1, old?: typeof at1): string[] =>
@@ -205,7 +205,7 @@ describe('warnings about a pod', () => {
     expect([warnings(at1, at1).length, warnings(at2, at1).length]).toEqual([0, 1]);
   });
 
-  it('tells of names that make odd host names', () => {
+  it('warns of names that make odd host names', () => {
     expect(hostNameWarnings({ metadata: { name: 'a' } }, 'x')).toEqual([]);
     expect(hostNameWarnings({ metadata: { name: 'a.b' } }, "the Pod's hostname")).toEqual([
       expect.stringMatching(

@@ -56,19 +56,19 @@ describe('a privileged container', () => {
     expect(refusals(allowing, resource, fields)).toEqual([]);
   });
 
-  it('may be one of those that come first', () => {
+  it('is refused among the init containers, too', () => {
     const spec = { initContainers: [privileged], containers: [{ name: 'b', image: 'b' }] };
     expect(refusals(byDefault, 'pods', { spec })).toEqual([
       refused('spec.initContainers[0].securityContext.privileged'),
     ]);
   });
 
-  it('is none when it says so', () => {
+  it('is not one that says `privileged: false`', () => {
     const plain = { ...privileged, securityContext: { privileged: false } };
     expect(refusals(byDefault, 'pods', { spec: { containers: [plain] } })).toEqual([]);
   });
 
-  it('may not be added to a pod that runs, either', () => {
+  it('may not be added to a running pod, either', () => {
     const errorsIn = (kinds: ReadonlyMap<string, ResourceDefinition>): string[] => {
       const { definition, object: old } = complete(kinds, 'pods', {
         spec: { containers: [{ name: 'b', image: 'b' }] },
@@ -85,7 +85,7 @@ describe('a privileged container', () => {
   });
 });
 
-it('a process of a Windows host is refused where privileged containers are', () => {
+it('a Windows host process is refused where privileged containers are', () => {
   const windowsOptions = { hostProcess: true, runAsUserName: 'a' };
   const spec = {
     os: { name: 'windows' },

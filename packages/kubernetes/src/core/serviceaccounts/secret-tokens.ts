@@ -191,7 +191,7 @@ function counter(name: string, help: string, value: number): MetricFamily {
   return counterFamily(`serviceaccount_${name}`, help, value);
 }
 
-/** A Secret that its account names was made by an old kube-controller-manager, and not by a person. */
+/** Adds warnings and audit annotations. A Secret that its account lists was made by an old kube-controller-manager, not by a person. */
 function remark(
   remarks: AuthenticationRemarks,
   secret: string,

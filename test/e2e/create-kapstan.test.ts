@@ -139,6 +139,14 @@ describe('a project of npm create kapstan', () => {
     const dev = start('npm', ['run', 'dev']);
     const [, path = ''] = await dev.printed(/export KUBECONFIG='([^']+)'/);
     await dev.printed(/Starting workers/);
+    const lines = dev
+      .text()
+      .split('\n')
+      .filter((line) => line !== '');
+    expect(lines).toEqual([...new Set(lines)]);
+    expect(lines).toContainEqual(expect.stringMatching(/^made the certificates of webhooks/));
+    const inspector = /serving the inspector .*/;
+    const [page] = await dev.printed(inspector);
     const client = await clientOf(readFileSync(path, 'utf8'));
     await webhooksAreCalled(client);
     const made = await client.create(Greeting, { metadata: named('first'), spec: { message: 'hello' } });
@@ -154,6 +162,7 @@ describe('a project of npm create kapstan', () => {
     writeFileSync(source, before.replace(': $', ' says $'));
     await dev.printed(/^dev: src\/controller\.ts changed; the controller was restarted$/m, printed);
     await dev.printed(/Starting workers/, printed);
+    expect((await dev.printed(inspector, printed))[0]).toBe(page);
     await vi.waitFor(async () => expect(await textOf(client, 'first')).toBe(`${user} says hello`), 30_000);
     // The same server, on the same connection.
     expect((await client.get(Namespace, { name: 'default' })).metadata?.uid).toBe(uid);

@@ -343,6 +343,9 @@ describe('kubectl', () => {
     if (!existsSync(new URL('../../packages/kinds/dist/descriptions.json', import.meta.url)))
       ctx.skip('there are no descriptions: npm install, then npm run build');
     expect(await kubectl('explain deployment.spec.replicas')).toContain('Number of desired pods.');
+    const deployment = (await kubectl('explain deployment')).replaceAll(/\s+/g, ' ');
+    expect(deployment).toContain('spec <DeploymentSpec> Specification of the desired behavior of the Deployment.');
+    expect(deployment).toContain("metadata <ObjectMeta> Standard object's metadata. More info: https://");
     expect(await kubectl('explain pod.metadata')).toMatch(/labels\s+<map\[string\]string>\s+Map of string keys/);
     expect(await kubectl('explain configmap')).toMatch(/apiVersion\s+<string>\s+APIVersion defines/);
   });
@@ -369,7 +372,9 @@ describe('kubectl', () => {
       'spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1',
     );
     expect(await kubectl('explain widget.spec.size')).toContain('How large it is.');
-    expect(await kubectl('explain widget')).toMatch(/metadata\s+<ObjectMeta>\s+Metadata that every object has/);
+    expect(await kubectl('explain widget')).toMatch(
+      /metadata\s+<ObjectMeta>\s+(Standard object's metadata|Metadata that every object has)/,
+    );
     expect(await kubectl('explain widget.metadata.labels')).toMatch(/FIELD:\s+labels <map\[string\]string>/);
     expect(await kubectl('delete crd widgets.example.com')).toContain('deleted');
     expect((await tryKubectl('get widgets')).code).toBe(1);

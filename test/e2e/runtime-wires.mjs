@@ -35,7 +35,9 @@ async function inside(options) {
   const cluster = await testCluster({ clock: 'real', ...options });
   try {
     await cluster.client.create(ConfigMap, { metadata: { name: 'one', namespace: 'default' } });
-    return (await cluster.client.list(ConfigMap, { namespace: 'default' })).length;
+    // This client speaks HTTPS, and has a certificate.
+    const client = await cluster.connect();
+    return (await client.list(ConfigMap, { namespace: 'default' })).length;
   } finally {
     await cluster.close();
   }

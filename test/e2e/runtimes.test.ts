@@ -110,7 +110,7 @@ describe('the packages', () => {
   );
 
   it.for(runtimes)(
-    'speak HTTP/1.1 and HTTP/2 on $runtime, with and without gzip, and have a test cluster in memory and on LMDB',
+    'speak HTTP/1.1 and HTTP/2 on $runtime, with and without gzip, and serve HTTPS from a test cluster in memory and on LMDB',
     { timeout: 60_000 },
     async (one, ctx) => {
       const asked = listsOverHttp1();

@@ -1,13 +1,15 @@
 // Writes Kubernetes' descriptions of its types and query parameters: packages/kinds/dist/descriptions.json (all), column-descriptions.json
-// next to it (for columns in Tables), and packages/apiserver/dist/meta-descriptions.json (for every API server). They are taken from the
-// declarations of @kubernetes/client-node 2, which is installed as client-node-2 only for this. The package runs on Node 22 and later, but
-// its declarations can be read on any version. This script is part of the build, and its output is not in the repository. Without the
-// dependency it writes nothing, and the server's documents have fewer descriptions.
+// next to it (for columns in Tables), and packages/apiserver/dist/meta-descriptions.json (for every API server). The types are described by
+// kubernetes-models (kubernetes-models.mjs). What it lacks, which is apiVersion, kind, beta types that are off by default and query parameters,
+// is taken from the declarations of @kubernetes/client-node 2, which is installed as client-node-2 only for this. It runs on Node 22 and
+// later, but its declarations can be read on any version. This script is part of the build, and its output is not in the repository. Without
+// the dependencies the server's documents have fewer descriptions.
 //   node packages/kinds/scripts/write-descriptions.mjs [kinds|apiserver]
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { modelDescriptions } from './kubernetes-models.mjs';
 
 const facts = (name) => JSON.parse(readFileSync(new URL(`../facts/${name}.json`, import.meta.url), 'utf8'));
 const isMeta = (name) => /^(meta\/|machinery\/|apidiscovery\.|autoscaling\.v1\.Scale)/.test(name);
@@ -75,28 +77,49 @@ function classNames(definition) {
   return [...own.map((name) => `${capital(group)}${name}`), ...own];
 }
 
-function readDescriptions(folder) {
-  const known = new Set(
-    readdirSync(join(folder, 'models'))
-      .filter((file) => file.endsWith('.d.ts'))
-      .map((file) => file.slice(0, -5)),
-  );
+/** Returns the texts of a definition in client-node; undefined when it has no class of that name with these members. */
+function readClass(folder, known, definition, properties) {
+  const name = classNames(definition).find((one) => known.has(one));
+  if (name === undefined) return undefined;
+  const { text, members } = readModel(folder, name);
+  // A type of another group may have the name; it has other members.
+  const names = Object.keys(properties);
+  const shared = names.filter((member) => Object.hasOwn(members, member));
+  if (shared.length * 2 < names.length) return undefined;
+  const said = shared.filter((member) => members[member] !== '' && !saysItsType(members[member]));
+  return { description: text, properties: Object.fromEntries(said.map((member) => [member, members[member]])) };
+}
+
+const only = (texts, members) =>
+  Object.fromEntries(Object.entries(texts).filter(([member]) => members.includes(member)));
+
+/** Joins both sources. The models omit apiVersion and kind, and describe every other member that Kubernetes describes. */
+function joined(declared, model, members) {
+  if (model === undefined) return declared;
+  const rest = model.isOwn ? ['apiVersion', 'kind'] : members;
+  const description = (model.isOwn && model.description) || declared.description || model.description;
+  return { description, properties: { ...only(declared.properties, rest), ...only(model.properties, members) } };
+}
+
+/** Kubernetes describes custom resources and their lists with these texts, which pods have, too. */
+function describeAny(definitions) {
+  const [pod, list] = ['core.v1.Pod', 'core.v1.PodList'].map((name) => definitions[name]?.properties ?? {});
+  const items = list.items?.replace('List of pods', 'List of {resource}');
+  definitions['meta/v1.PartialObjectMetadata'] = { properties: only(pod, ['metadata']) };
+  definitions['meta/v1.PartialObjectMetadataList'] = { properties: { ...list, items } };
+}
+
+function readDescriptions(folder, modelOf) {
+  const classes = folder === undefined ? [] : readdirSync(join(folder, 'models'));
+  const known = new Set(classes.filter((file) => file.endsWith('.d.ts')).map((file) => file.slice(0, -5)));
   const found = {};
   for (const [definition, { properties = {} }] of Object.entries(facts('schemas').definitions)) {
-    const name = classNames(definition).find((one) => known.has(one));
-    if (name === undefined) continue;
-    const { text, members } = readModel(folder, name);
-    // A type of another group may have the name; it has other members.
-    const names = Object.keys(properties);
-    const shared = names.filter((member) => Object.hasOwn(members, member));
-    if (shared.length * 2 < names.length) continue;
-    const texts = Object.fromEntries(
-      shared
-        .filter((member) => members[member] !== '' && !saysItsType(members[member]))
-        .map((member) => [member, members[member]]),
-    );
-    found[definition] = { ...(text === '' ? {} : { description: text }), properties: texts };
+    const declared = readClass(folder, known, definition, properties) ?? { description: '', properties: {} };
+    const { description, properties: texts } = joined(declared, modelOf?.(definition), Object.keys(properties));
+    if (description === '' && Object.keys(texts).length === 0) continue;
+    found[definition] = { ...(description === '' ? {} : { description }), properties: texts };
   }
+  describeAny(found);
   return found;
 }
 
@@ -143,7 +166,9 @@ function readParameters(folder) {
 function describeColumns(definitions) {
   const textOf = (member) => {
     const cut = member.lastIndexOf('.');
-    return definitions[member.slice(0, cut)]?.properties[member.slice(cut + 1)];
+    const text = definitions[member.slice(0, cut)]?.properties[member.slice(cut + 1)];
+    // Documents list the values of an enumeration; columns do not.
+    return text?.replace(/\n\nPossible enum values:[\s\S]*$/, '');
   };
   const described = Object.entries(facts('columndescriptions').resources).map(([id, columns]) => {
     const texts = Object.entries(columns).map(([name, member]) => [name, textOf(member)]);
@@ -159,15 +184,17 @@ function write(packageName, file, content) {
 }
 
 const folder = declarationsFolder();
-if (folder === undefined) console.log('client-node-2 is not installed: built-in types go without descriptions');
-else {
-  const [only] = process.argv.slice(2);
-  const definitions = readDescriptions(folder);
-  const said = readParameters(folder);
-  const meta = Object.fromEntries(Object.entries(definitions).filter(([name]) => isMeta(name)));
-  if (only !== 'apiserver') {
-    write('kinds', 'descriptions.json', { definitions });
-    write('kinds', 'column-descriptions.json', { resources: describeColumns(definitions) });
-  }
-  if (only !== 'kinds') write('apiserver', 'meta-descriptions.json', { definitions: meta, ...said });
+const modelOf = modelDescriptions();
+if (folder === undefined)
+  console.log('client-node-2 is not installed: parameters and beta types go without descriptions');
+if (modelOf === undefined)
+  console.log('kubernetes-models is not installed: members of other types go without descriptions');
+const [wanted] = process.argv.slice(2);
+const definitions = readDescriptions(folder, modelOf);
+const said = folder === undefined ? { parameters: {}, patchParameters: {} } : readParameters(folder);
+const meta = Object.fromEntries(Object.entries(definitions).filter(([name]) => isMeta(name)));
+if (wanted !== 'apiserver') {
+  write('kinds', 'descriptions.json', { definitions });
+  write('kinds', 'column-descriptions.json', { resources: describeColumns(definitions) });
 }
+if (wanted !== 'kinds') write('apiserver', 'meta-descriptions.json', { definitions: meta, ...said });

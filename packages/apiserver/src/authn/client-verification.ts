@@ -3,12 +3,15 @@
 // refuses a certificate because of its purpose. Source: Go crypto/x509 verify.go (buildChains, checkChainForKeyUsage).
 import { X509Certificate } from 'node:crypto';
 import { parseTime } from '@kapstan/api';
+import { extendedKeyUsages } from './extended-key-usage.ts';
 
 /** Certificates of the authorities that sign client certificates, in PEM, as the TLS layer takes them. */
 export type ClientAuthorities = string | Uint8Array | readonly (string | Uint8Array)[];
 
-const clientAuth = '1.3.6.1.5.5.7.3.2';
-const anyUsage = '2.5.29.37.0';
+/** 1.3.6.1.5.5.7.3.2, as DER has it. */
+const clientAuth = '2b06010505070302';
+/** 2.5.29.37.0 */
+const anyUsage = '551d2500';
 /** Maximum number of signature checks in one verification. Source: maxChainSignatureChecks. */
 const maxSignatureChecks = 100;
 
@@ -56,8 +59,7 @@ function isValidAt({ validFrom, validTo }: X509Certificate, nowMs: number): bool
   return parseTime(validFrom) <= nowMs && nowMs <= parseTime(validTo);
 }
 
-/** Node calls the extended key usage `keyUsage`; absent = any usage. */
-function servesClients({ keyUsage }: X509Certificate): boolean {
-  const usages = keyUsage as readonly string[] | undefined;
+function servesClients({ raw }: X509Certificate): boolean {
+  const usages = extendedKeyUsages(raw);
   return usages === undefined || usages.includes(anyUsage) || usages.includes(clientAuth);
 }

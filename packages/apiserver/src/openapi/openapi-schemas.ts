@@ -89,8 +89,8 @@ export class ComponentSchemas {
       required: ['items'],
       properties: {
         ...this.#typeMembers(),
-        items: { type: 'array', description: `The ${definition.resource} of the list.`, items: { $ref: refTo(kind) } },
-        metadata: this.#described('meta/v1.ListMeta', 'Metadata of the list: its version, and where it continues.'),
+        items: { type: 'array', description: this.#itemsText(definition.resource), items: { $ref: refTo(kind) } },
+        metadata: this.#described('meta/v1.ListMeta', this.#textOf(anyList, 'metadata') ?? listMetadataText),
       },
       ...words(definition.listKind),
     };
@@ -111,22 +111,25 @@ export class ComponentSchemas {
 
   /** Returns apiVersion and kind, described as in every list. */
   #typeMembers(): Schema {
+    const apiVersion = this.#textOf(anyList, 'apiVersion') ?? 'The group and version of the kind.';
+    const kind = this.#textOf(anyList, 'kind') ?? 'The kind of the object.';
     this.#typeWords ??= {
-      apiVersion: { type: 'string', ...this.#textOf('meta/v1.APIResourceList', 'apiVersion') },
-      kind: { type: 'string', ...this.#textOf('meta/v1.APIResourceList', 'kind') },
+      apiVersion: { type: 'string', description: apiVersion },
+      kind: { type: 'string', description: kind },
     };
     return this.#typeWords;
   }
 
-  #textOf(definition: string, member: string): { readonly description: string } {
-    const known = this.types.describe(definition)?.properties[member];
-    return {
-      description: known ?? (member === 'kind' ? 'The kind of the object.' : 'The group and version of the kind.'),
-    };
+  #textOf(definition: string, member: string): string | undefined {
+    return this.types.describe(definition)?.properties[member];
+  }
+
+  #itemsText(resource: string): string {
+    return this.#textOf(anyList, 'items')?.replace('{resource}', resource) ?? `The ${resource} of the list.`;
   }
 
   #metadata(): Schema {
-    return this.#described('meta/v1.ObjectMeta', metadataText);
+    return this.#described('meta/v1.ObjectMeta', this.#textOf(anyObject, 'metadata') ?? metadataText);
   }
 
   #described(definition: string, description: string): Schema {
@@ -176,16 +179,12 @@ export class ComponentSchemas {
 
   #member(name: string, raw: RawSchema, { definition, texts }: Within): Schema {
     const zero = raw.default === undefined ? this.#defaults.ofMember(definition, name, raw) : undefined;
-    const isSchema = raw.$ref !== undefined && isSchemaType(definition);
-    const known = texts === undefined || isSchema ? undefined : (getOwn(texts.properties, name) as string | undefined);
-    const text = known ?? fallbackText(name, raw);
+    const text = texts === undefined ? fallbackText(name, raw) : (getOwn(texts.properties, name) as string | undefined);
     const said = {
       ...(zero === undefined ? {} : { default: zero }),
       ...(text === undefined ? {} : { description: text }),
     };
-    const schema = this.#expand({ ...raw, ...said }, nowhere);
-    // Kubernetes describes members that refer to another type; here the description may be missing.
-    return schema.$ref === undefined || isSchema ? schema : { allOf: [schema] };
+    return this.#expand({ ...raw, ...said }, nowhere);
   }
 
   #element(raw: RawSchema): Schema {
@@ -201,16 +200,15 @@ interface Within {
 }
 const nowhere: Within = { definition: '', texts: undefined };
 
+// Two names of the build's descriptions (write-descriptions.mjs): members that objects and lists of every kind have.
+const anyObject = 'meta/v1.PartialObjectMetadata';
+const anyList = 'meta/v1.PartialObjectMetadataList';
 const metadataText = 'Metadata that every object has: its name, labels, annotations and more.';
+const listMetadataText = 'Metadata of the list: its version, and where it continues.';
 
-/** Describes metadata, because the declarations that descriptions come from omit members that refer to another type. */
+/** Describes the metadata of a type of which the build found no descriptions. */
 function fallbackText(name: string, { $ref }: RawSchema): string | undefined {
   return name === 'metadata' && $ref === 'meta/v1.ObjectMeta' ? metadataText : undefined;
-}
-
-/** Returns whether the members of a definition are schemas, which Kubernetes does not describe. */
-function isSchemaType(definition: string): boolean {
-  return definition.endsWith('.JSONSchemaProps');
 }
 
 /**

@@ -2,8 +2,17 @@
 // them.
 import { type Location, noLocation, type Source } from './source.ts';
 
-/** An error in the text of an expression. */
-export interface Issue extends Location {
+/** An error in the text of an expression, with the place that the message of CelCompileError shows: `<input>:LINE:COLUMN`. */
+export interface Issue {
+  /** Line, counted from 1; -1 for an error about the whole expression. */
+  readonly line: number;
+  /** Column in code points, counted from 1; 0 for an error about the whole expression, and in an empty one. */
+  readonly column: number;
+  readonly message: string;
+}
+
+interface Found {
+  readonly location: Location;
   readonly message: string;
 }
 
@@ -35,7 +44,7 @@ export class CelProgramError extends Error {
 
 export class Issues {
   readonly #source: Source;
-  readonly #issues: Issue[] = [];
+  readonly #found: Found[] = [];
   #count = 0;
 
   constructor(source: Source) {
@@ -59,14 +68,15 @@ export class Issues {
   /** Throws when there is an issue. */
   throwIfAny(): void {
     if (this.isEmpty) return;
-    const sorted = this.#issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
-    const lines = sorted.map((issue) => this.#source.format(issue, issue.message));
+    const sorted = this.#found.toSorted(({ location: a }, { location: b }) => a.line - b.line || a.column - b.column);
+    const lines = sorted.map(({ location, message }) => this.#source.format(location, message));
     if (this.#count > maxIssues) lines.push(`${this.#count - maxIssues} more errors were truncated`);
-    throw new CelCompileError(lines.join('\n'), sorted);
+    const issues = sorted.map(({ location: { line, column }, message }) => ({ line, column: column + 1, message }));
+    throw new CelCompileError(lines.join('\n'), issues);
   }
 
   #add(location: Location, message: string): void {
     this.#count++;
-    if (this.#count <= maxIssues) this.#issues.push({ ...location, message });
+    if (this.#count <= maxIssues) this.#found.push({ location, message });
   }
 }

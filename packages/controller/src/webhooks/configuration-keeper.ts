@@ -207,7 +207,7 @@ export class ConfigurationKeeper {
       this.#hasApplied = isLeader;
     }
     const { resource, name } = this.#kept;
-    this.#ports.logger.info('wrote the configuration of webhooks', { kind: resource.kind, name, write });
+    this.#ports.logger.info(`wrote ${resource.kind} ${name}`, { write });
   }
 
   #apply(signal: AbortSignal): Promise<KubernetesObject> {

@@ -129,7 +129,8 @@ export class OwnCertificates implements CertificateSource {
   async #step(action: CertificateAction, stored: StoredCertificates, nowMs: number): Promise<void> {
     const next = await this.#next(action, stored.state, nowMs);
     if (!(await this.#options.store.write(next, stored.version, this.#signal))) return;
-    this.#options.logger.info('renewed the certificates of webhooks', { step: action });
+    const verb = stored.state === undefined ? 'made' : 'renewed';
+    this.#options.logger.info(`${verb} the certificates of webhooks`, { step: action });
   }
 
   async #next(

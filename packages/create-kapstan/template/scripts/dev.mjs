@@ -1,7 +1,9 @@
 // npm run dev: an API server with an embedded store, the compiler, and the controller, which restarts after each change of a source. The
 // server keeps running meanwhile, and its objects outlive this command in .kapstan/dev; delete that directory to start from scratch.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -108,12 +110,25 @@ function changedFiles(before, after) {
   return [...all].filter((file) => before.get(file) !== after.get(file)).sort();
 }
 
+/** Returns a port that is free now. */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Each restart serves metrics and the inspector on this port, so that a page that is open goes on. */
+const port = await freePort();
 let controller;
 let running = new Map();
 
 function startController() {
   running = compiledTexts();
-  const program = spawnProgram(['--enable-source-maps', 'dist/dev.js', kubeconfig], ['ignore', 'inherit', 'inherit']);
+  const args = ['--enable-source-maps', 'dist/dev.js', kubeconfig, String(port)];
+  const program = spawnProgram(args, ['ignore', 'inherit', 'inherit']);
   controller = program;
   void program.exited.then((code) => {
     if (isStopping || controller !== program) return;

@@ -11,8 +11,11 @@ const spec: Record<string, object> = {
   atomic: { type: 'array', items: text },
   set: { type: 'array', items: text, 'x-kubernetes-list-type': 'set' },
   map: { type: 'array', items: entry, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] },
-  objects: { type: 'array', items: entry, 'x-kubernetes-list-type': 'set' },
-  lists: { type: 'array', items: { type: 'array', items: text }, 'x-kubernetes-list-type': 'set' },
+  objects: { type: 'array', items: { ...entry, 'x-kubernetes-map-type': 'atomic' }, 'x-kubernetes-list-type': 'set' },
+  lists: {
+    ...{ type: 'array', 'x-kubernetes-list-type': 'set' },
+    items: { type: 'array', items: text, 'x-kubernetes-list-type': 'atomic' },
+  },
   integers: { type: 'array', items: { type: 'integer' }, 'x-kubernetes-list-type': 'set' },
   pairs: {
     ...{ type: 'array', items: { ...entry, required: ['name', 'port'] }, 'x-kubernetes-list-type': 'map' },

@@ -23,6 +23,8 @@ async function joinModules(folder) {
     transform: { target: 'es2023' },
     tsconfig: false,
     plugins: [valuesThatCanBeLeftOut],
+    // A busy machine would otherwise fail the build by a warning about slow plug-ins.
+    checks: { bundlerTimings: false },
     onLog: (level, log) => {
       if (level === 'info' || level === 'debug') return;
       throw new Error(`${relative(root, folder)}: ${level}: ${log.message}`);

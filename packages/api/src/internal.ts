@@ -16,6 +16,7 @@ export {
 export { messageOf } from './errors/message-of.ts';
 export { type ErrorText, isSecret, quotedErrorText, safeErrorText } from './errors/safe-error-text.ts';
 export { invalidTold } from './errors/status-error.ts';
+export { formatGoNumber, isInt64 } from './formats/go-number.ts';
 export { escapeByte, goQuote } from './formats/go-quote.ts';
 export { parseInt64, readDecimal } from './formats/parse-int64.ts';
 export { quantityOf } from './formats/quantity.ts';
@@ -68,6 +69,7 @@ export {
   endOfJsonString,
   JsonLimitError,
   type JsonLimits,
+  type JsonNumbers,
   JsonSyntaxError,
   jsonSyntaxFault,
   type MemberList,

@@ -172,6 +172,7 @@ export { humanDuration } from './table/human-duration.ts';
 export { ageOf, nameOf } from './table/name-and-age.ts';
 export { cellsAt, RowCells } from './table/row-cells.ts';
 export { scaleTable } from './table/scale-table.ts';
+export { sharePatternThread } from './validation/pattern-jobs.ts';
 export { type ClientConfig, caBundleFault, validateClientConfig } from './webhook/client-config-validation.ts';
 export { WebhookError } from './webhook/webhook-pool.ts';
 export { webhookTarget } from './webhook/webhook-target.ts';

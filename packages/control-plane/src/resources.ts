@@ -27,6 +27,7 @@ import {
   storageCodecOf,
   WebhookPool,
 } from '@kapstan/apiserver';
+import { sharePatternThread } from '@kapstan/apiserver/internal';
 import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
 import {
   ApiEnablement,
@@ -211,10 +212,12 @@ async function openOnCatalog(
   for (const resource of virtual) catalog.install(resource);
   const customResources = customResourcesOf(options, { catalog, createStack, webhooks });
   const polls = storePolls(options, engines, open);
+  // Calls in this process need it as well, so it does not wait for a server that listens.
+  const endPatternThread = sharePatternThread();
   const close = async (): Promise<void> => {
     polls.close();
     await closeAll([feeds, customResources]);
-    await closeAll([...stacks, nodePorts, largeValidation, webhooks]);
+    await closeAll([...stacks, nodePorts, largeValidation, webhooks, { close: endPatternThread }]);
   };
   const endReport = reportLoading({ open, clock, logger });
   try {

@@ -1,5 +1,6 @@
 // Errors of single fields, with the texts of apimachinery's util/validation/field. Validation makes them, clients read
 // them as causes.
+import { formatGoNumber } from '../formats/go-number.ts';
 import { goQuote } from '../formats/go-quote.ts';
 import { ExactNumber } from '../json/json.ts';
 import type { StatusCause } from './status.ts';
@@ -235,25 +236,8 @@ function formatBadValue(value: unknown): string {
       ? goQuote(value)
       : `${goQuote(value.slice(0, maxShownLength))}${lengthNote(value)}`;
   }
-  if (typeof value === 'number' || value instanceof ExactNumber) return goNumber(value);
+  if (typeof value === 'number' || value instanceof ExactNumber) return formatGoNumber(value);
   return typeof value === 'object' ? shownJson(value) : shownText(String(value));
-}
-
-/** Writes integers of 64 bits with all digits, and all other numbers as Go writes floats. */
-function goNumber(value: number | ExactNumber): string {
-  if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 63)
-    return BigInt(value).toString();
-  if (value instanceof ExactNumber && isInt64(value.text)) return value.text;
-  const number = Number(value);
-  const magnitude = Math.abs(number);
-  if (magnitude < 1e21 && magnitude >= 1e-4 && !Number.isInteger(number)) return String(number);
-  return number.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
-}
-
-function isInt64(text: string): boolean {
-  if (!/^-?\d{1,19}$/.test(text)) return false;
-  const value = BigInt(text);
-  return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
 
 /** Go escapes JSON so that it can be embedded in an HTML page. */

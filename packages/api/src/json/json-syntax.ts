@@ -40,17 +40,23 @@ export interface SlowRead {
   readonly repeats: ReadonlyMap<object, MemberList>;
 }
 
-/** Reads a whole text. Numbers that would print differently become {@link ExactNumber}. Throws JsonSyntaxError. */
-export function readJsonSlowly(text: string): SlowRead {
-  return runWhole(readJsonInSlices(text));
+/**
+ * Which numbers become {@link ExactNumber}: those that would print differently ('as written', the default), or only the
+ * integers among them ('rounded'), so that 1.0 is 1.
+ */
+export type JsonNumbers = 'as written' | 'rounded';
+
+/** Reads a whole text. Throws JsonSyntaxError. */
+export function readJsonSlowly(text: string, numbers?: JsonNumbers): SlowRead {
+  return runWhole(readJsonInSlices(text, undefined, numbers));
 }
 
 /**
  * Does what {@link readJsonSlowly} does in slices: a body of 3 MiB takes a tenth of a second. Throws {@link JsonLimitError} for a text
  * beyond the limits. Default: no limits.
  */
-export function readJsonInSlices(text: string, limits?: JsonLimits): SlicedWork<SlowRead> {
-  return new Scanner(text, { limits }).document();
+export function readJsonInSlices(text: string, limits?: JsonLimits, numbers?: JsonNumbers): SlicedWork<SlowRead> {
+  return new Scanner(text, { limits, numbers }).document();
 }
 
 /** Does what parseJson does in slices, for a text of any length. Throws JsonSyntaxError. Default: no limits. */
@@ -107,14 +113,14 @@ interface ScannerOptions {
   /** Whether a character of the text stands for a character or for a byte. Default: 'characters'. */
   readonly units?: 'characters' | 'bytes';
   /** 'nearest': a number that a double holds with all digits becomes one, however it is written. Default: 'as written'. */
-  readonly numbers?: 'as written' | 'nearest';
+  readonly numbers?: JsonNumbers | 'nearest' | undefined;
   readonly limits?: JsonLimits | undefined;
 }
 
 class Scanner {
   readonly #text: string;
   readonly #units: 'characters' | 'bytes';
-  readonly #numbers: 'as written' | 'nearest';
+  readonly #numbers: JsonNumbers | 'nearest';
   readonly #limits: JsonLimits;
   readonly #repeats = new Map<object, MemberList>();
   #at = 0;
@@ -288,8 +294,13 @@ class Scanner {
     this.#at += token.length;
     this.#refuseBrokenNumber(token);
     const value = Number(token);
-    const isKept = String(value) === token || (this.#numbers === 'nearest' && isExactAsDouble(token));
+    const isKept = String(value) === token || (Number.isFinite(value) && this.#isRounded(token));
     return isKept ? value : new ExactNumber(token);
+  }
+
+  #isRounded(token: string): boolean {
+    if (this.#numbers === 'rounded') return /[.eE]/.test(token);
+    return this.#numbers === 'nearest' && isExactAsDouble(token);
   }
 
   #refuseBrokenNumber(token: string): void {

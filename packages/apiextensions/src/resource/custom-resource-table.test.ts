@@ -49,11 +49,14 @@ describe('the table of a custom resource', () => {
   });
 
   const big = new ExactNumber('12345678901234567890');
+  const long = new ExactNumber('9007199254740993');
   it.each<[string, unknown, unknown]>([
     ['string', 'x', 'x'],
     ['string', 3, '3'],
     ['string', true, 'true'],
-    ['string', big, '12345678901234567890'],
+    ['string', big, '1.2345678901234567e+19'],
+    ['string', long, '9007199254740993'],
+    ['string', 1234567.5, '1.2345675e+06'],
     ['string', { a: [1] }, '{"a":[1]}'],
     ['string', null, null],
     ['string', undefined, null],
@@ -62,6 +65,7 @@ describe('the table of a custom resource', () => {
     ['integer', big, big],
     ['integer', 'x', null],
     ['number', 3.7, 3.7],
+    ['number', long, 9007199254740992],
     ['number', 'x', null],
     ['boolean', true, true],
     ['boolean', 'true', null],

@@ -2,7 +2,7 @@
 // apiextensions registry/customresource/tableconvertor.
 
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { eachInSlices, isJsonObject, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
+import { eachInSlices, formatGoNumber, isJsonObject, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { Age, type TableColumn, type TableConvertor } from '@kapstan/apiserver';
 import { metadataDescription, nameOf } from '@kapstan/apiserver/internal';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -107,7 +107,7 @@ function firstValue(path: JsonPath, object: DeepReadonly<UnstructuredObject>): u
 /** Returns any value as text. Source: jsonpath PrintResults. */
 function textCell(value: unknown): unknown {
   if (value === undefined || value === null) return null;
-  if (value instanceof ExactNumber) return value.text;
+  if (typeof value === 'number' || value instanceof ExactNumber) return formatGoNumber(value);
   return typeof value === 'object' ? stringifyJson(inKeyOrder(value)) : String(value);
 }
 
@@ -127,7 +127,7 @@ function cellOf(type: string, value: unknown): unknown {
       if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? value : Math.trunc(Number(value.text));
       return typeof value === 'number' ? Math.trunc(value) : null;
     case 'number':
-      return typeof value === 'number' || value instanceof ExactNumber ? value : null;
+      return typeof value === 'number' || value instanceof ExactNumber ? Number(value) : null;
     case 'boolean':
       return typeof value === 'boolean' ? value : null;
     case 'date':

@@ -1,15 +1,15 @@
 // How much one body may hold, whatever its format. A body of 3 MiB has room for 1,500,000 values of two bytes, and each stage of a write
 // would visit all of them. Decision 0045.
 import { requestEntityTooLarge } from '@kapstan/api/errors';
-import { JsonLimitError, type JsonLimits, knownSize, type SlicedWork } from '@kapstan/api/internal';
+import { JsonLimitError, type JsonLimits, type JsonNumbers, knownSize, type SlicedWork } from '@kapstan/api/internal';
 import { type JsonDocument, readJsonText } from './json-reader.ts';
 
 export const bodyLimits: JsonLimits = { maxValues: 500_000, maxMembers: 100_000 };
 
 /** Reads the JSON of a body. Throws JsonSyntaxError, and StatusError 413 for a body beyond the limits. */
-export function* readBodyText(text: string): SlicedWork<JsonDocument> {
+export function* readBodyText(text: string, numbers?: JsonNumbers): SlicedWork<JsonDocument> {
   try {
-    return yield* readJsonText(text, bodyLimits);
+    return yield* readJsonText(text, bodyLimits, numbers);
   } catch (error) {
     throw bodyError(error);
   }

@@ -1,4 +1,4 @@
-import { isStatusError, type StatusError, stringifyJson } from '@kapstan/api';
+import { ExactNumber, isStatusError, type StatusError, stringifyJson } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
@@ -561,4 +561,13 @@ describe('a custom resource', () => {
       'the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)',
     );
   });
+});
+
+it('numbers of a custom resource are stored as in Go: as integers of 64 bits or as doubles', () => {
+  const gvk = { group: 'demo.dev', version: 'v1', kind: 'Box' };
+  const numbers = '[1.0, 1e2, 9007199254740993, 9223372036854775808, 1.0000000000000000000001, 123456789012345678e-2]';
+  const body = `{"apiVersion":"demo.dev/v1","kind":"Box","metadata":{"name":"a"},"spec":${numbers}}`;
+  const spec = [1, 100, new ExactNumber('9007199254740993'), 9223372036854776000, 1, 1234567890123456.8];
+  const schema: SchemaNode = { properties: new Map([['spec', { preserveUnknownFields: true }]]) };
+  expect(decode(body, 'ConfigMap', { gvk, schema }).object).toMatchObject({ spec });
 });

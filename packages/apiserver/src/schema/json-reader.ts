@@ -3,6 +3,7 @@
 import {
   endOfJsonString,
   type JsonLimits,
+  type JsonNumbers,
   JsonSyntaxError,
   type MemberList,
   maxJsonDepth,
@@ -22,15 +23,15 @@ export interface JsonDocument {
 }
 
 /**
- * Parses JSON. Numbers that a double would spell differently become `ExactNumber`. Throws {@link JsonSyntaxError} with
- * Go's texts.
+ * Parses JSON. Numbers that a double would spell differently become `ExactNumber`, as far as `numbers` says. Throws
+ * {@link JsonSyntaxError} with Go's texts.
  */
-export function readJson(sent: string): JsonDocument {
+export function readJson(sent: string, numbers?: JsonNumbers): JsonDocument {
   const text = withoutLoneSurrogates(sent);
   const survey = surveyTokens(text);
   if (survey.tooDeep !== undefined)
     throw new JsonSyntaxError(`invalid character '${survey.tooDeep}' exceeded max depth`);
-  if (!survey.plainNumbers) return readJsonSlowly(text);
+  if (!survey.plainNumbers) return readJsonSlowly(text, numbers);
   try {
     const value = parseText(text);
     return countMembers(value) === survey.members ? { value, repeats: noRepeats } : readJsonSlowly(text);
@@ -48,10 +49,10 @@ export function isShortText(text: string): boolean {
 }
 
 /** Does what {@link readJson} does, for texts of any length. Throws JsonLimitError for a text beyond the limits. Default: no limits. */
-export function* readJsonText(sent: string, limits?: JsonLimits): SlicedWork<JsonDocument> {
-  if (isShortText(sent)) return readJson(sent);
+export function* readJsonText(sent: string, limits?: JsonLimits, numbers?: JsonNumbers): SlicedWork<JsonDocument> {
+  if (isShortText(sent)) return readJson(sent, numbers);
   const text = mayHoldSurrogates(sent) ? yield* withoutSurrogatesInSlices(sent) : sent;
-  return yield* readJsonInSlices(text, limits);
+  return yield* readJsonInSlices(text, limits, numbers);
 }
 
 // A surrogate pair, half of one, or any other escape.

@@ -1,17 +1,20 @@
+import { ExactNumber } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
 import { decodeObject } from '../testing/whole-work.ts';
 
 const gvk = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition' };
 
+/** `schema` is a value, or its JSON. */
 function decodeSchema(schema: unknown): unknown {
   const body = {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema: schema } }] },
   };
+  const json = typeof schema === 'string' ? schema : JSON.stringify(schema);
   const warnings: string[] = [];
-  const object = decodeObject(Buffer.from(JSON.stringify(body)), {
+  const object = decodeObject(Buffer.from(JSON.stringify(body).replace(JSON.stringify(schema), json)), {
     mediaType: 'application/json',
     gvk,
     schema: factTypes.schema('crd/apiextensions.v1.CustomResourceDefinition'),
@@ -31,6 +34,15 @@ describe('what is one of two things in a JSON schema', () => {
     ['dependencies as names and as schemas', { dependencies: { a: ['b'], c: { type: 'string' } } }],
   ])('is read as it is: %s', (_which, schema) => {
     expect(decodeSchema(schema)).toEqual(schema);
+  });
+
+  it('has plain numbers in defaults and lists of values, however they are written', () => {
+    const written = '{"default":{"a":[1.0,1e2]},"enum":[1.0,1.50,9007199254740993],"maximum":9007199254740993}';
+    expect(decodeSchema(written)).toEqual({
+      default: { a: [1, 100] },
+      enum: [1, 1.5, new ExactNumber('9007199254740993')],
+      maximum: 9007199254740992,
+    });
   });
 
   it('loses unknown members without a word', () => {

@@ -1,6 +1,7 @@
 // Compiles minimum, maximum, multipleOf and the ranges of number formats of a schema.
 import { ExactNumber } from '@kapstan/api';
 import { type FieldError, invalidField } from '@kapstan/api/errors';
+import { isInt64 } from '@kapstan/api/internal';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
@@ -100,8 +101,7 @@ function limitCheck(limit: Limit, isInRange: RangeCheck): NumberCheck {
 /** True for a number that Go reads as int64. */
 function isGoInteger(value: number, shown: number | ExactNumber): boolean {
   if (!(shown instanceof ExactNumber)) return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
-  const isShort = /^-?\d{1,19}$/.test(shown.text);
-  return isShort && BigInt.asIntN(64, BigInt(shown.text)) === BigInt(shown.text);
+  return isInt64(shown.text);
 }
 
 function multipleOfLimit(multipleOf: number): Limit {

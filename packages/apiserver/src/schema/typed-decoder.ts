@@ -17,9 +17,10 @@ import {
 } from '@kapstan/api/internal';
 import { DecodePlace } from './decode-place.ts';
 import { StrictErrors } from './field-validation.ts';
+import { isNumber, plainNumber } from './go/go-number.ts';
 import { canonicalTime, GoTimeError } from './go/go-time.ts';
 import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go/go-types.ts';
-import { converterText, isNumber, plainNumber, zeroOf } from './go/go-values.ts';
+import { converterText, zeroOf } from './go/go-values.ts';
 import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-schema-unions.ts';
 import type { SchemaNode } from './node/schema-node.ts';
 import { mergeRepeated } from './repeated-member.ts';
@@ -272,7 +273,7 @@ class TypedDecoder {
       case 'integer':
         return this.#integer(value, node);
       case 'number':
-        return isNumber(value) ? finiteNumber(value) : this.#wrongType(value, node);
+        return isNumber(value) ? Number(finiteNumber(value)) : this.#wrongType(value, node);
       case 'array':
         return Array.isArray(value) ? this.#any(value) : this.#wrongType(value, node);
       default:

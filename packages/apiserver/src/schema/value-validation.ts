@@ -11,7 +11,7 @@ import {
   tooManyField,
   typeInvalidField,
 } from '@kapstan/api/errors';
-import { getOwn, isJsonObject, notSupportedFieldOf } from '@kapstan/api/internal';
+import { getOwn, isInt64, isJsonObject, notSupportedFieldOf } from '@kapstan/api/internal';
 import { combinationChecks } from './combination-checks.ts';
 import { CorrelatedObject } from './correlated-object.ts';
 import { distinctErrors, ErrorCollector, joinedErrors } from './error-collector.ts';
@@ -63,13 +63,6 @@ function typeName(value: unknown): string {
 
 /** Returns a place as messages name it: "spec.count in body". */
 const inBody = (path: string): string => `${path} in body`;
-
-/** Go reads integers beyond 64 bits as floats. */
-function isInt64(text: string): boolean {
-  if (!/^-?\d{1,19}$/.test(text)) return false;
-  const value = BigInt(text);
-  return value >= -(2n ** 63n) && value < 2n ** 63n;
-}
 
 /** Returns the format that corresponds to Go's type of a value. */
 function goFormat(name: string): string {

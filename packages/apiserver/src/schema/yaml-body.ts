@@ -23,8 +23,8 @@ export function readYamlBody(text: string): YamlBody {
 }
 
 /**
- * Clients may send JSON as YAML, since it is valid YAML. Returns undefined when only the YAML reader knows the right
- * error.
+ * Clients may send JSON as YAML, since it is valid YAML; its numbers are then those of YAML. Returns undefined when only
+ * the YAML reader knows the right error.
  */
 function readJsonInYaml(text: string): JsonDocument | undefined {
   return runWhole(readJsonInYamlInSlices(text));
@@ -34,7 +34,7 @@ function readJsonInYaml(text: string): JsonDocument | undefined {
 export function* readJsonInYamlInSlices(text: string): SlicedWork<JsonDocument | undefined> {
   if (!/^[ \r\n]*\{/.test(text)) return undefined;
   try {
-    const document = yield* readBodyText(text);
+    const document = yield* readBodyText(text, 'rounded');
     return document.repeats.size === 0 ? document : undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;

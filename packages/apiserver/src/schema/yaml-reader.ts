@@ -324,10 +324,11 @@ function decodeBinary(value: string): string {
   return Buffer.from(base64, 'base64').toString('utf8');
 }
 
+/** Go turns YAML into JSON first, and all numbers but integers into doubles: 1.0 is then the integer 1. */
 function exactNumber(text: string): number | ExactNumber {
   const value = Number(text);
-  const isJson = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
-  return String(value) === text || !isJson ? value : new ExactNumber(text);
+  const isInteger = /^-?(?:0|[1-9]\d*)$/.test(text);
+  return String(value) === text || !isInteger ? value : new ExactNumber(text);
 }
 
 function sortedObject(members: ReadonlyMap<string, unknown>): Record<string, unknown> {

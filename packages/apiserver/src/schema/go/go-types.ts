@@ -2,8 +2,9 @@
 // integers or strings, raw JSON). Used by typed-decoder.ts.
 
 import { ExactNumber, parseQuantity } from '@kapstan/api';
-import { isJsonObject } from '@kapstan/api/internal';
+import { formatGoNumber, isJsonObject } from '@kapstan/api/internal';
 import type { SchemaNode } from '../node/schema-node.ts';
+import { isNumber, makeNumbersPlain } from './go-number.ts';
 
 /** Returns the name in "of type …": "v1.PodSpec", "[]v1.Container", "map[string]string", "int32". */
 export function goTypeName(node: SchemaNode): string {
@@ -48,7 +49,7 @@ const customReaders: ReadonlyMap<string, CustomReader> = new Map([
   ['intstr.IntOrString', readIntOrString],
   ['runtime.RawExtension', (value: unknown) => value],
   ['v1.FieldsV1', (value: unknown) => value],
-  ['v1.JSON', (value: unknown) => value],
+  ['v1.JSON', makeNumbersPlain],
 ]);
 
 /** True for Go types with a custom UnmarshalJSON. */
@@ -116,7 +117,8 @@ function lengthWithoutBreaks(text: string, start: number, end: number): number {
 export function formatGoValue(value: unknown): string {
   if (value === null || value === undefined) return '<nil>';
   if (Array.isArray(value)) return `[${value.map(formatGoValue).join(' ')}]`;
-  if (!isJsonObject(value)) return formatGoNumber(value);
+  if (isNumber(value)) return formatGoNumber(value);
+  if (!isJsonObject(value)) return String(value);
   const members = Object.keys(value).sort();
   return `map[${members.map((name) => `${name}:${formatGoValue(value[name])}`).join(' ')}]`;
 }
@@ -126,13 +128,6 @@ export function formatGoText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return '%!s(<nil>)';
   return typeof value === 'object' ? formatGoValue(value) : `%!s(${goInterfaceType(value)}=${formatGoValue(value)})`;
-}
-
-function formatGoNumber(value: unknown): string {
-  if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
-  const magnitude = Math.abs(value);
-  if (magnitude >= 1e-4 && magnitude < 1e21) return String(value);
-  return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
 /**

@@ -1,6 +1,5 @@
-// Go's view of JSON values: zero values, plain numbers, and the converter's texts for a wrong type. Part of
+// Go's view of JSON values: zero values, and the converter's texts for a wrong type. Part of
 // typed-decoder.ts.
-import { ExactNumber } from '@kapstan/api';
 import type { SchemaNode } from '../node/schema-node.ts';
 import { goKindName, goTypeName, jsonKind } from './go-types.ts';
 
@@ -18,16 +17,6 @@ export function zeroOf(node: SchemaNode): unknown {
     default:
       return null;
   }
-}
-
-export function isNumber(value: unknown): value is number | ExactNumber {
-  return typeof value === 'number' || value instanceof ExactNumber;
-}
-
-/** `1.50` becomes the double 1.5; only numbers that a double cannot hold stay as written. */
-export function plainNumber(value: number | ExactNumber): number | ExactNumber {
-  if (typeof value === 'number') return value;
-  return value.text.replace(/[eE].*$/, '').replace(/\D/g, '').length <= 15 ? Number(value.text) : value;
 }
 
 /** Returns the converter's text for a wrong type. Source: apimachinery runtime.fromUnstructured. */

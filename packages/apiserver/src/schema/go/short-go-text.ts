@@ -19,7 +19,7 @@ const syntax: GoStyle = {
   map: ['map[string]interface {}{', ', ', '}'],
   scalar: (value) => {
     if (value === null || value === undefined) return 'interface {}(nil)';
-    return typeof value === 'string' ? JSON.stringify(value) : String(value);
+    return typeof value === 'string' ? JSON.stringify(value) : formatGoValue(value);
   },
 };
 

@@ -47,10 +47,12 @@ export class ServedDefinition {
   async serve(definition: Definition): Promise<void> {
     this.#isTerminating = definition.metadata?.deletionTimestamp !== undefined;
     const versions = definition.spec.versions.filter((version) => version.served);
-    const obsolete = [...this.#versions.keys()].filter((name) => !versions.some((version) => version.name === name));
+    const names = new Set(versions.map(({ name }) => name));
+    const obsolete = [...this.#versions.keys()].filter((name) => !names.has(name));
     const conversion = this.#conversionOf(definition);
+    const sharedKey = conversion && this.#sharedKeyOf(definition);
     for (const version of versions) {
-      await this.#serveVersion(definition, version, conversion);
+      await this.#serveVersion({ definition, version, conversion, sharedKey });
       // The schemas and stores of dozens of versions take longer than a turn may.
       if (versions.length > 1) await nextTurn();
     }
@@ -99,20 +101,18 @@ export class ServedDefinition {
 
   /** Removes everything from the catalog and ends all watches. Idempotent. */
   async close(): Promise<void> {
-    await Promise.all([...this.#versions.keys()].map((name) => this.#drop(name)));
+    for (const name of [...this.#versions.keys()]) {
+      await this.#drop(name);
+      if (this.#versions.size > 0) await nextTurn();
+    }
   }
 
-  async #serveVersion(
-    definition: Definition,
-    version: Version,
-    conversion: ObjectConversion | undefined,
-  ): Promise<void> {
+  async #serveVersion({ definition, version, conversion, sharedKey }: WantedVersion): Promise<void> {
     const present = this.#versions.get(version.name);
     const definitionKey = `${definitionKeyOf(definition)}/${this.#functionOf(definition)}`;
     if (present?.definitionKey === definitionKey) return;
     const resource = this.#resourceOf(definition, version, conversion);
     if (this.#isTaken(resource)) return;
-    const sharedKey = conversion && this.#sharedKeyOf(definition);
     const stack = await this.#stackFor(definition, { present, resource, version, sharedKey });
     const served = stack.servedAs(resource);
     this.#versions.set(version.name, { definitionKey, sharedKey, version, stack, served });
@@ -181,6 +181,14 @@ export class ServedDefinition {
     }
     await this.#release(entry.stack);
   }
+}
+
+interface WantedVersion {
+  readonly definition: Definition;
+  readonly version: Version;
+  readonly conversion: ObjectConversion | undefined;
+  /** See {@link VersionStack.sharedKey}. */
+  readonly sharedKey: string | undefined;
 }
 
 interface WantedStack {

@@ -51,7 +51,10 @@ export class ServedDefinition {
     const obsolete = [...this.#versions.keys()].filter((name) => !names.has(name));
     const conversion = this.#conversionOf(definition);
     const sharedKey = conversion && this.#sharedKeyOf(definition);
-    for (const version of versions) {
+    const { plural: resource } = namesOf(definition);
+    // Resources of the program come first too. Looking for them goes through all served resources.
+    const isFixed = isFixedResource(this.#options, { group: definition.spec.group, resource });
+    for (const version of isFixed ? [] : versions) {
       await this.#serveVersion({ definition, version, conversion, sharedKey });
       // The schemas and stores of dozens of versions take longer than a turn may.
       if (versions.length > 1) await nextTurn();
@@ -120,11 +123,10 @@ export class ServedDefinition {
     if (present !== undefined && present.stack !== stack) await this.#release(present.stack);
   }
 
-  /** Resources of Kubernetes and of the program come first: a definition cannot replace them. */
+  /** Resources of Kubernetes come first: a definition cannot replace them. */
   #isTaken(wanted: ResourceDefinition<UnstructuredObject>): boolean {
     const occupant = this.#options.catalog.find(wanted.group, wanted.version, wanted.resource)?.definition;
-    const isBuiltIn = occupant !== undefined && occupant.isCustom !== true;
-    return isBuiltIn || isFixedResource(this.#options, wanted);
+    return occupant !== undefined && occupant.isCustom !== true;
   }
 
   /**
@@ -165,10 +167,7 @@ export class ServedDefinition {
     version: Version,
     conversion: ObjectConversion | undefined,
   ): ResourceDefinition<UnstructuredObject> {
-    const asked = definition.spec.names;
-    const accepted = definition.status?.acceptedNames;
-    const names = accepted?.plural ? accepted : asked;
-    return customResource({ definition, version, names, conversion, isTerminating: () => this.#isTerminating });
+    return customResource({ definition, version, names: namesOf(definition), conversion, isTerminating: () => this.#isTerminating });
   }
 
   async #drop(name: string): Promise<void> {
@@ -196,6 +195,11 @@ interface WantedStack {
   readonly resource: ResourceDefinition<UnstructuredObject>;
   readonly version: Version;
   readonly sharedKey: string | undefined;
+}
+
+function namesOf({ spec, status }: Definition): Definition['spec']['names'] {
+  const accepted = status?.acceptedNames;
+  return accepted?.plural ? accepted : spec.names;
 }
 
 /** Returns equal keys for states that are served alike. The generation represents the spec, which may be large. */

@@ -65,15 +65,6 @@ export const definitionCases: readonly GrowthCase[] = [
   ),
   creates('versions', 64, (n) => growingDefinition(versions(n), patterns(300))),
   {
-    // What is served of a definition is ready some time after its creation.
-    ...{ name: 'definition: versions that become served', full: 1_000, codes: [200] },
-    prepare: (n) => [growingDefinition(versions(n), fields(1))],
-    request: (n) => ({ method: 'GET', path: growingObjects(`v${n}`), isAwaited: true }),
-    get made(): readonly string[] {
-      return [growingPath()];
-    },
-  },
-  {
     ...{ name: 'definition: a Table of many columns', full: 15_000, codes: [200] },
     prepare: (n) => [
       growingDefinition(['v1'], fields(1), columns(n)),

@@ -13,8 +13,7 @@ const name = (): string => `growings.${growingGroup()}`;
 export const growingPath = (): string => `${definitions}/${name()}`;
 
 /** Path of the objects of the last definition made. */
-export const growingObjects = (version = 'v1'): string =>
-  `/apis/${growingGroup()}/${version}/namespaces/default/growings`;
+export const growingObjects = (): string => `/apis/${growingGroup()}/v1/namespaces/default/growings`;
 
 /** Returns the request that creates the next definition. `more`: other members of each version. */
 export function growingDefinition(versions: readonly string[], spec: object, more: object = {}): GrowthRequest {

@@ -167,7 +167,13 @@ export class ServedDefinition {
     version: Version,
     conversion: ObjectConversion | undefined,
   ): ResourceDefinition<UnstructuredObject> {
-    return customResource({ definition, version, names: namesOf(definition), conversion, isTerminating: () => this.#isTerminating });
+    return customResource({
+      definition,
+      version,
+      names: namesOf(definition),
+      conversion,
+      isTerminating: () => this.#isTerminating,
+    });
   }
 
   async #drop(name: string): Promise<void> {

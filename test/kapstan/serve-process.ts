@@ -22,6 +22,8 @@ export interface ServeOptions {
   readonly dataDir?: string;
   /** A file descriptor for standard error. Default: a pipe that is read. */
   readonly stderr?: number;
+  /** Modules that the server's process loads first and that answer messages sent to it. Default none. */
+  readonly imports?: readonly string[];
 }
 
 export interface ServeProcess {
@@ -58,8 +60,10 @@ export async function startServeProcess(options: ServeOptions = {}): Promise<Ser
   );
   const flags = ['--secure-port=0', `--data-dir=${dataDir}`, `--token-auth-file=${files.tokens}`];
   flags.push(`--kubeconfig-out=${files.kubeconfig}`, `--ready-file=${files.ready}`, ...(options.flags ?? []));
-  const child = spawn(process.execPath, [command, 'serve', ...flags], {
-    stdio: ['ignore', 'ignore', options.stderr ?? 'pipe'],
+  const { imports = [] } = options;
+  const loaded = imports.flatMap((module) => ['--import', module]);
+  const child = spawn(process.execPath, [...loaded, command, 'serve', ...flags], {
+    stdio: ['ignore', 'ignore', options.stderr ?? 'pipe', imports.length > 0 ? 'ipc' : 'ignore'],
   });
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

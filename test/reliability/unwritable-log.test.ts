@@ -2,14 +2,15 @@
 // one that does not read. Lines are dropped and counted, and reported when writing works again.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { delay, systemClock } from '@kapstan/api';
+import { delay, isStatusError, systemClock } from '@kapstan/api';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
+import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { fillDisk, makeRoom, mountSmallDisk, unmountSmallDisk } from '@kapstan/storage/testing';
 import { describe, expect, it } from 'vitest';
 import { type ServeProcess, startServeProcess } from '../kapstan/serve-process.ts';
@@ -47,6 +48,31 @@ async function abandonRequest(server: ServeProcess, pathBytes: number): Promise<
   socket.write(`${head.join('\r\n')}\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n\r\n`);
   await once(socket, 'data');
   socket.destroy();
+}
+
+const createText = (client: Client, name: string): Promise<ConfigMap> =>
+  client.create(ConfigMap, { metadata: { namespace: 'default', name }, data: { text: 'x'.repeat(60_000) } });
+
+/** Creates objects until the disk has no room for one, and returns how many there are. */
+async function createUntilFull(client: Client, prefix: string): Promise<number> {
+  for (let n = 0; ; n++) {
+    try {
+      await createText(client, `${prefix}-${n}`);
+    } catch (error) {
+      if (!isStatusError(error) || error.code !== 507) throw error;
+      return n;
+    }
+  }
+}
+
+/**
+ * Returns the number of lines that the log says were dropped. Throws when a line of the server is not whole; LMDB adds
+ * lines of its own that are not JSON.
+ */
+function droppedInLog(file: string): number {
+  const text = readFileSync(file, 'utf8');
+  for (const line of text.trimEnd().split('\n')) if (line.startsWith('{')) JSON.parse(line);
+  return [...text.matchAll(/"dropped":(\d+)/g)].reduce((sum, [, dropped]) => sum + Number(dropped), 0);
 }
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
@@ -101,6 +127,47 @@ describe('a server whose log cannot be written', () => {
       closeSync(stderr);
       unmountSmallDisk(mount);
       rmSync(mount, { recursive: true, force: true });
+    }
+  });
+
+  it('goes on when its data are on the same full disk: writes get 507, and both work again when there is room', {
+    timeout: 60_000,
+  }, async ({ skip }) => {
+    const mount = mkdtempSync(join(tmpdir(), 'kapstan-log-and-data-'));
+    const refusal = mountSmallDisk(mount, 24);
+    if (refusal !== undefined) return skip(refusal);
+    const file = join(mount, 'log');
+    const stderr = openSync(file, 'a');
+    const dataDir = join(mount, 'data');
+    mkdirSync(dataDir, { mode: 0o700 });
+    const server = await startServeProcess({ flags, stderr, dataDir });
+    const client = clientOf(server);
+    try {
+      fillDisk(mount, 4 * 1_048_576);
+      expect(await createUntilFull(client, 'full')).toBeGreaterThan(0);
+      await until(async () => {
+        await failHandshakes(server, 10);
+        return (await droppedLines(client)) > 0;
+      });
+      await createUntilFull(client, 'still-full');
+      await failHandshakes(server, 10);
+      expect(await droppedLines(client)).toBeGreaterThan(10);
+      expect(server.process.exitCode).toBeNull();
+
+      makeRoom(mount);
+      await createText(client, 'room');
+      await until(async () => {
+        await failHandshakes(server, 1);
+        return droppedInLog(file) === (await droppedLines(client));
+      });
+    } finally {
+      await client.close();
+      await server.close();
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+      closeSync(stderr);
+      unmountSmallDisk(mount);
+      rmSync(mount, { recursive: true, force: true });
+      expect(lines.at(-1)).toContain('shutting down');
     }
   });
 

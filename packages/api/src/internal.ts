@@ -17,7 +17,7 @@ export { messageOf } from './errors/message-of.ts';
 export { type ErrorText, isSecret, quotedErrorText, safeErrorText } from './errors/safe-error-text.ts';
 export { invalidTold } from './errors/status-error.ts';
 export { formatGoNumber, isInt64 } from './formats/go-number.ts';
-export { escapeByte, goQuote } from './formats/go-quote.ts';
+export { escapedByteCode, goQuote } from './formats/go-quote.ts';
 export { parseInt64, readDecimal } from './formats/parse-int64.ts';
 export { quantityOf } from './formats/quantity.ts';
 export { boundCallbacks } from './guards/bound-callbacks.ts';

@@ -47,10 +47,15 @@ export class ServedDefinition {
   async serve(definition: Definition): Promise<void> {
     this.#isTerminating = definition.metadata?.deletionTimestamp !== undefined;
     const versions = definition.spec.versions.filter((version) => version.served);
-    const obsolete = [...this.#versions.keys()].filter((name) => !versions.some((version) => version.name === name));
+    const names = new Set(versions.map(({ name }) => name));
+    const obsolete = [...this.#versions.keys()].filter((name) => !names.has(name));
     const conversion = this.#conversionOf(definition);
-    for (const version of versions) {
-      await this.#serveVersion(definition, version, conversion);
+    const sharedKey = conversion && this.#sharedKeyOf(definition);
+    const { plural: resource } = namesOf(definition);
+    // Resources of the program come first too. Looking for them goes through all served resources.
+    const isFixed = isFixedResource(this.#options, { group: definition.spec.group, resource });
+    for (const version of isFixed ? [] : versions) {
+      await this.#serveVersion({ definition, version, conversion, sharedKey });
       // The schemas and stores of dozens of versions take longer than a turn may.
       if (versions.length > 1) await nextTurn();
     }
@@ -99,20 +104,18 @@ export class ServedDefinition {
 
   /** Removes everything from the catalog and ends all watches. Idempotent. */
   async close(): Promise<void> {
-    await Promise.all([...this.#versions.keys()].map((name) => this.#drop(name)));
+    for (const name of [...this.#versions.keys()]) {
+      await this.#drop(name);
+      if (this.#versions.size > 0) await nextTurn();
+    }
   }
 
-  async #serveVersion(
-    definition: Definition,
-    version: Version,
-    conversion: ObjectConversion | undefined,
-  ): Promise<void> {
+  async #serveVersion({ definition, version, conversion, sharedKey }: WantedVersion): Promise<void> {
     const present = this.#versions.get(version.name);
     const definitionKey = `${definitionKeyOf(definition)}/${this.#functionOf(definition)}`;
     if (present?.definitionKey === definitionKey) return;
     const resource = this.#resourceOf(definition, version, conversion);
     if (this.#isTaken(resource)) return;
-    const sharedKey = conversion && this.#sharedKeyOf(definition);
     const stack = await this.#stackFor(definition, { present, resource, version, sharedKey });
     const served = stack.servedAs(resource);
     this.#versions.set(version.name, { definitionKey, sharedKey, version, stack, served });
@@ -120,11 +123,10 @@ export class ServedDefinition {
     if (present !== undefined && present.stack !== stack) await this.#release(present.stack);
   }
 
-  /** Resources of Kubernetes and of the program come first: a definition cannot replace them. */
+  /** Resources of Kubernetes come first: a definition cannot replace them. */
   #isTaken(wanted: ResourceDefinition<UnstructuredObject>): boolean {
     const occupant = this.#options.catalog.find(wanted.group, wanted.version, wanted.resource)?.definition;
-    const isBuiltIn = occupant !== undefined && occupant.isCustom !== true;
-    return isBuiltIn || isFixedResource(this.#options, wanted);
+    return occupant !== undefined && occupant.isCustom !== true;
   }
 
   /**
@@ -165,10 +167,13 @@ export class ServedDefinition {
     version: Version,
     conversion: ObjectConversion | undefined,
   ): ResourceDefinition<UnstructuredObject> {
-    const asked = definition.spec.names;
-    const accepted = definition.status?.acceptedNames;
-    const names = accepted?.plural ? accepted : asked;
-    return customResource({ definition, version, names, conversion, isTerminating: () => this.#isTerminating });
+    return customResource({
+      definition,
+      version,
+      names: namesOf(definition),
+      conversion,
+      isTerminating: () => this.#isTerminating,
+    });
   }
 
   async #drop(name: string): Promise<void> {
@@ -183,11 +188,24 @@ export class ServedDefinition {
   }
 }
 
+interface WantedVersion {
+  readonly definition: Definition;
+  readonly version: Version;
+  readonly conversion: ObjectConversion | undefined;
+  /** See {@link VersionStack.sharedKey}. */
+  readonly sharedKey: string | undefined;
+}
+
 interface WantedStack {
   readonly present: VersionStack | undefined;
   readonly resource: ResourceDefinition<UnstructuredObject>;
   readonly version: Version;
   readonly sharedKey: string | undefined;
+}
+
+function namesOf({ spec, status }: Definition): Definition['spec']['names'] {
+  const accepted = status?.acceptedNames;
+  return accepted?.plural ? accepted : spec.names;
 }
 
 /** Returns equal keys for states that are served alike. The generation represents the spec, which may be large. */

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { collectFieldErrors } from '../registry/meta/field.ts';
+import { selfSigned } from '../testing/self-signed.ts';
 import { caBundleFault, validateClientConfig } from './client-config-validation.ts';
 
 const unparsable = 'unable to load root certificates: unable to parse bytes as PEM block';
@@ -30,6 +31,17 @@ describe('caBundleFault', () => {
     const searches = indexOf.mock.calls.filter(([wanted]) => wanted.startsWith('-----END')).length;
     indexOf.mockRestore();
     expect([fault, searches]).toEqual([unparsable, 0]);
+  });
+});
+
+describe('a bundle of very many blocks', () => {
+  it('counts the first 500 of them', async () => {
+    const { cert } = await selfSigned('CN=a');
+    const bad = begin + end;
+    expect(caBundleFault(bad.repeat(499) + cert)).toBeUndefined();
+    expect(caBundleFault(bad.repeat(500) + cert)).toBe(malformed);
+    expect(caBundleFault(end.repeat(500) + cert)).toBe(unparsable);
+    expect(caBundleFault(begin.replace('CERTIFICATE', 'A').repeat(500) + cert)).toBe(unparsable);
   });
 });
 

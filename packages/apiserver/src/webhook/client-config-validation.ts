@@ -55,7 +55,10 @@ function validatePath(at: Field, path: string): void {
   });
 }
 
-/** Returns the fault of certificates that are to be trusted; one readable certificate is enough. Source: ValidateCABundle. */
+/**
+ * Returns the fault of certificates that are to be trusted; one readable certificate is enough. Only the first 500 blocks
+ * count, because reading thousands would take a long turn. Source: ValidateCABundle.
+ */
 export function caBundleFault(pem: string): string | undefined {
   if (pem === '') return undefined;
   let fault = 'unable to parse bytes as PEM block';
@@ -67,12 +70,15 @@ export function caBundleFault(pem: string): string | undefined {
   return `unable to load root certificates: ${fault}`;
 }
 
+const mostBlocks = 500;
+
 /** A text may have a hundred thousand beginnings, so none without an end searches the rest of the text. */
 function* pemBlocks(pem: string): Generator<{ readonly label: string; readonly block: string }> {
-  const lastEnds = new Map<string, number>();
-  for (const { 1: label = '', index } of pem.matchAll(/-----END ([A-Z0-9 ]+)(?=-----)/g)) lastEnds.set(label, index);
+  const lastEnds = lastEndsOf(pem);
   const begin = /-----BEGIN ([A-Z0-9 ]+)-----/g;
-  for (let found = begin.exec(pem); found !== null; found = begin.exec(pem)) {
+  for (let count = 0; count < mostBlocks; count++) {
+    const found = begin.exec(pem);
+    if (found === null) return;
     const { 1: label = '', index } = found;
     if ((lastEnds.get(label) ?? -1) < begin.lastIndex) {
       begin.lastIndex = index + 1;
@@ -82,6 +88,16 @@ function* pemBlocks(pem: string): Generator<{ readonly label: string; readonly b
     begin.lastIndex = pem.indexOf(end, begin.lastIndex) + end.length;
     yield { label, block: pem.slice(index, begin.lastIndex) };
   }
+}
+
+function lastEndsOf(pem: string): ReadonlyMap<string, number> {
+  const lastEnds = new Map<string, number>();
+  let count = 0;
+  for (const { 1: label = '', index } of pem.matchAll(/-----END ([A-Z0-9 ]+)(?=-----)/g)) {
+    lastEnds.set(label, index);
+    if (++count === mostBlocks) break;
+  }
+  return lastEnds;
 }
 
 function isCertificate(block: string): boolean {

@@ -2,7 +2,7 @@
 // time, because each handshake costs about a millisecond of CPU on the thread that serves all requests. Used by webhook-pool.ts.
 
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { onNextTurn } from '@kapstan/api/internal';
+import { nextTurn, onNextTurn } from '@kapstan/api/internal';
 import type { CallStop } from './call-stop.ts';
 import {
   isCut,
@@ -26,6 +26,11 @@ export interface ConnectionSetOptions {
   /** Maximum number of connections to one place. */
   readonly maxConnections: number;
 }
+
+/** Maximum number of certificates of authorities for one webhook. */
+const maxAuthorities = 1_000;
+/** Number of them that are read in one turn. Each takes a quarter of a millisecond. */
+const authoritiesPerTurn = 50;
 
 /** Maximum number of handshakes with one place at the same time. */
 const maxHandshakes = 16;
@@ -52,15 +57,23 @@ export class WebhookConnections {
   readonly #secureContext: SecureContext;
   readonly #trustsAnyone: boolean;
   readonly #maxConnections: number;
+  /** Resolves when all authorities are trusted. Undefined = they already are. */
+  #trusting: Promise<void> | undefined;
   /** Places without connections and calls are absent. */
   readonly #places = new Map<string, Connections>();
   #isEnded = false;
 
+  /** Throws when there are too many authorities. */
   constructor({ trust, maxConnections }: ConnectionSetOptions) {
     const { caBundle, certificate = {}, trustsAnyone = false } = trust;
-    const authorities = caBundle.trim() === '' ? {} : { ca: caBundle };
+    const blocks = caBundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+    if (blocks.length > maxAuthorities)
+      throw new Error(`unable to load root certificates: more than ${maxAuthorities} of them`);
+    const isLong = blocks.length > authoritiesPerTurn;
+    const authorities = caBundle.trim() === '' ? {} : { ca: isLong ? blocks.slice(0, authoritiesPerTurn) : caBundle };
     // The context is made once, because reading authorities takes as long as a handshake.
     this.#secureContext = createSecureContext({ ...authorities, ...certificate });
+    if (isLong) this.#trusting = this.#trustMore(blocks.slice(authoritiesPerTurn));
     this.#trustsAnyone = trustsAnyone;
     this.#maxConnections = maxConnections;
   }
@@ -74,6 +87,7 @@ export class WebhookConnections {
 
   /** Posts a body. Tries again if the webhook closed an idle connection just as it was used. Rejects at a stop. */
   async send(place: WebhookPlace, request: WebhookRequest, stop: CallStop): Promise<WebhookAnswer> {
+    if (this.#trusting !== undefined) await this.#trusting;
     for (;;) {
       const connections = this.#connectionsTo(place);
       const connection = await this.#take(connections, stop);
@@ -99,6 +113,14 @@ export class WebhookConnections {
       waiting.clear();
       for (const connection of [...all]) connection.end();
     }
+  }
+
+  async #trustMore(blocks: readonly string[]): Promise<void> {
+    for (const [index, block] of blocks.entries()) {
+      if (index % authoritiesPerTurn === 0) await nextTurn();
+      this.#secureContext.context.addCACert(block);
+    }
+    this.#trusting = undefined;
   }
 
   #take(connections: Connections, stop: CallStop): Promise<WebhookConnection> {

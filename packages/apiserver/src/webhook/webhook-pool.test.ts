@@ -58,6 +58,14 @@ async function failure(posting: Promise<unknown>): Promise<string> {
   return `${error.reason}: ${error.message.replaceAll(String(port()), 'PORT')}`;
 }
 
+/** Returns a certificate for another name; nobody checks its signature. */
+function renamed(pem: string, name: string, index: number): string {
+  const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64').toString('latin1');
+  const other = der.replaceAll(name, String(index).padStart(name.length, '1'));
+  const base64 = Buffer.from(other, 'latin1').toString('base64');
+  return `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`;
+}
+
 function poolWith(options: WebhookPoolOptions): WebhookPool {
   pool.close();
   pool = new WebhookPool(options);
@@ -83,6 +91,20 @@ describe('WebhookPool', () => {
       'unreachable: Post "https://127.0.0.1:PORT/convert?timeout=30s": tls: failed to verify certificate: x509: certificate signed by unknown authority';
     expect(await failure(pool.post({ url: url(), caBundle: stranger }, call))).toBe(unknown);
     expect(await failure(pool.post({ url: url(), caBundle: ' \n' }, call))).toBe(unknown);
+  });
+
+  it('trusts the last of a thousand authorities, which it reads in turns, and refuses more', async () => {
+    const { cert: stranger } = await selfSigned('CN=00000000');
+    const others = Array.from({ length: 999 }, (_, index) => renamed(stranger, '00000000', index)).join('');
+    const posting = pool.post({ url: url(), caBundle: others + ca }, call);
+    let turns = 0;
+    const counting = setInterval(() => turns++, 0);
+    expect((await posting).toString()).toBe('{"a":1}');
+    clearInterval(counting);
+    expect(turns).toBeGreaterThanOrEqual(15);
+    expect(await failure(pool.post({ url: url(), caBundle: others + ca + ca }, call))).toContain(
+      'unable to load root certificates: more than 1000 of them',
+    );
   });
 
   it('presents its certificate and credentials, and verifies the given server name', async () => {

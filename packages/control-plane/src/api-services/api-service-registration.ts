@@ -12,7 +12,7 @@ import {
   type Logger,
   type ResourceClient,
 } from '@kapstan/api';
-import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
+import type { HealthCheck, ResourceCatalog, ServedResource } from '@kapstan/apiserver';
 import { ReconcileLoop } from '@kapstan/controller';
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { deletionHandlingKey, type SharedInformer, SharedInformerFactory } from '@kapstan/informers';
@@ -20,7 +20,7 @@ import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import type { PostStartHook, PostStartHooks } from '../lifetime/post-start-hooks.ts';
 import { isAvailable, withLocalAvailability } from './api-service-availability.ts';
-import { automanagedLabel, desiredApiServices } from './desired-api-services.ts';
+import { apiServiceName, automanagedLabel, desiredApiService, desiredApiServices } from './desired-api-services.ts';
 
 export interface ApiServiceRegistrationOptions {
   readonly client: ResourceClient;
@@ -62,7 +62,7 @@ export class ApiServiceRegistration {
   readonly #missing: Set<string>;
   readonly #atStart = new Set<string>();
   readonly #synced = new Set<string>();
-  #desired: ReadonlyMap<string, APIService>;
+  #desired: Map<string, APIService>;
   #unfollow: () => void = () => undefined;
   #running: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -108,8 +108,8 @@ export class ApiServiceRegistration {
       });
     }
     // Follows later changes. Versions added before are checked again, which changes nothing.
-    this.#unfollow = served.onChange(() => this.#onServedChange());
-    this.#onServedChange();
+    this.#unfollow = served.onChange((next, before) => this.#onServedChange(next ?? before));
+    this.#lookAtServed();
     this.#running = this.#run();
   }
 
@@ -168,11 +168,26 @@ export class ApiServiceRegistration {
     return new ReconcileLoop(loop).run(this.#stop.signal);
   }
 
-  #onServedChange(): void {
+  #lookAtServed(): void {
     const before = this.#desired;
     this.#desired = desiredApiServices(this.#options.served);
     for (const name of this.#desired.keys()) if (!before.has(name) || !this.#synced.has(name)) this.#queue.add(name);
     for (const name of before.keys()) if (!this.#desired.has(name)) this.#queue.add(name);
+  }
+
+  /** Looks only at the group version that changed, because a definition may have thousands. */
+  #onServedChange(changed: ServedResource | undefined): void {
+    if (changed === undefined) return;
+    const { served } = this.#options;
+    const { group, version, resource } = changed.definition;
+    const name = apiServiceName({ group, version });
+    const isSame = ({ definition }: ServedResource): boolean => apiServiceName(definition) === name;
+    const occupant = served.find(group, version, resource) ?? served.all().find(isSame);
+    const desired = occupant && desiredApiService(occupant.definition);
+    const wasDesired = this.#desired.has(name);
+    if (desired === undefined) this.#desired.delete(name);
+    else if (!wasDesired) this.#desired.set(name, desired);
+    if (wasDesired !== (desired !== undefined) || (wasDesired && !this.#synced.has(name))) this.#queue.add(name);
   }
 
   async #sync(name: string): Promise<void> {

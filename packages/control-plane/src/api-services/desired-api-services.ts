@@ -1,7 +1,7 @@
 // The APIServices that a server maintains for itself: one for each group version that it serves. Read by
 // api-service-registration.ts. Source: cmd/kube-apiserver/app/aggregator.go, controlplane/apiserver/aggregator.go (apiVersionPriorities),
 // controlplane/controller/crdregistration.
-import type { ResourceCatalog } from '@kapstan/apiserver';
+import type { ResourceCatalog, ResourceDefinition } from '@kapstan/apiserver';
 import type { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 
 /** Label with the mode of an APIService: corrected after every change ("true") or only when a server starts ("onstart"). */
@@ -41,22 +41,34 @@ const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 } as
  * Returns the APIServices by name, such as "v1.apps". Those of built-in groups are corrected when a server starts, those of definitions
  * always.
  */
-export function desiredApiServices(catalog: ResourceCatalog): ReadonlyMap<string, APIService> {
+export function desiredApiServices(catalog: ResourceCatalog): Map<string, APIService> {
   const desired = new Map<string, APIService>();
   for (const { definition } of catalog.all()) {
-    const { group, version, isCustom } = definition;
-    const name = `${version}.${group}`;
-    if (desired.has(name)) continue;
-    const priorities = isCustom === true ? customPriorities : prioritiesOf(group, version);
-    if (priorities === undefined) continue;
-    desired.set(name, {
-      apiVersion: 'apiregistration.k8s.io/v1',
-      kind: 'APIService',
-      metadata: { name, labels: { [automanagedLabel]: isCustom === true ? 'true' : 'onstart' } },
-      spec: { ...(group !== '' && { group }), version, ...priorities },
-    });
+    const name = apiServiceName(definition);
+    const service = desired.has(name) ? undefined : desiredApiService(definition);
+    if (service !== undefined) desired.set(name, service);
   }
   return desired;
+}
+
+export function apiServiceName({ group, version }: Pick<Served, 'group' | 'version'>): string {
+  return `${version}.${group}`;
+}
+
+type Served = Pick<ResourceDefinition, 'group' | 'version' | 'isCustom'>;
+
+/** Returns undefined for a group version that is not registered. */
+export function desiredApiService(served: Served): APIService | undefined {
+  const { group, version, isCustom } = served;
+  const priorities = isCustom === true ? customPriorities : prioritiesOf(group, version);
+  if (priorities === undefined) return undefined;
+  const name = apiServiceName(served);
+  return {
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { name, labels: { [automanagedLabel]: isCustom === true ? 'true' : 'onstart' } },
+    spec: { ...(group !== '' && { group }), version, ...priorities },
+  };
 }
 
 function prioritiesOf(

@@ -1,5 +1,5 @@
 // Heads of requests and single numbers that grow: what stands in a path, a query or a header may have 1 MiB.
-import { configMaps, type GrowthCase, type GrowthRequest, namespacePath } from '../growth-case.ts';
+import { configMaps, type GrowthCase, type GrowthRequest, namespacePath, times } from '../growth-case.ts';
 
 const get = (query: string, headers?: GrowthRequest['headers']): GrowthRequest => ({
   ...{ method: 'GET', path: `${configMaps}?${query}` },
@@ -11,11 +11,27 @@ const grows = (name: string, full: number, request: (n: number) => GrowthRequest
   ...{ name: `head: ${name}`, full, request },
 });
 
+/** Names objects by bytes that are no text; no object has such a name. */
+const escaped = (name: string, full: number, bytes: string): GrowthCase => ({
+  ...{ name: `head: a path of ${name}`, full, codes: [404] },
+  request: (n) => ({ method: 'GET', path: `${configMaps}/${bytes.repeat(n)}` }),
+});
+
+const accepts = (name: string, full: number, type: (index: number) => string, codes = [200]): GrowthCase => ({
+  ...{ name: `head: an Accept header of ${name}`, full, codes },
+  request: (n) => ({ method: 'GET', path: `${configMaps}?limit=1`, accept: times(n, type).join(',') }),
+});
+
 const scale = (replicas: string): string => `{"metadata":{"name":"growth"},"spec":{"replicas":${replicas}}}`;
 
 export const headCases: readonly GrowthCase[] = [
   grows('a long name of a client', 800_000, (n) => get('limit=1', { 'user-agent': 'a'.repeat(n) })),
   grows('a long name of a client beyond ASCII', 400_000, (n) => get('limit=1', { 'user-agent': 'é'.repeat(n) })),
+  escaped('bytes that are not UTF-8', 290_000, '%ff'),
+  escaped('letters between bytes that are not UTF-8', 70_000, '%c3%a9a%ff'),
+  accepts('types with weights', 60_000, (i) => `a/b;q=0.${i}`, [406]),
+  accepts('weights of one type', 32_000, (i) => `application/json;q=0.${i}`),
+  accepts('shapes that are refused', 26_000, (i) => `application/json;q=0.${i};as=a`, [406]),
   grows('a limit of many digits', 900_000, (n) => get(`limit=${digits(n)}`)),
   grows('a timeout of many digits', 900_000, (n) => get(`timeoutSeconds=${digits(n)}`)),
   grows('a version of many digits', 900_000, (n) => get(`resourceVersion=${digits(n)}`)),

@@ -25,6 +25,15 @@ describe('the form of an answer', () => {
     expect(negotiateResourceOutput(request(accept), builtin).format.name).toBe(name);
   });
 
+  it('is chosen from the first 4,000 types, and the first 64 KiB, of what is accepted', () => {
+    const name = (accept: string) => negotiateResourceOutput(request(accept), builtin).format.name;
+    expect(name(`${'a/b,'.repeat(3_999)}application/yaml`)).toBe('yaml');
+    expect(() => name(`${'a/b,'.repeat(4_000)}application/yaml`)).toThrow('406');
+    const long = `application/json;q=0.5;a=${'b'.repeat(65_000)}`;
+    expect(name(`${long},application/yaml`)).toBe('yaml');
+    expect(name(`${long}${'b'.repeat(1_000)},application/yaml`)).toBe('json');
+  });
+
   it.each([
     [table, { kind: 'Table', version: 'v1' }],
     ['application/json;as=Table;v=v1beta1;g=meta.k8s.io', { kind: 'Table', version: 'v1beta1' }],

@@ -1,7 +1,7 @@
 // Reads the URL of a request as Go's net/url does, so that handlers see the same as kube-apiserver's. Used by
 // exchange.ts, api-server.ts, request-refusal.ts and websocket-watch.ts.
 
-import { escapeByte } from '@kapstan/api/internal';
+import { escapedByteCode } from '@kapstan/api/internal';
 
 export interface RequestUrl {
   /** The decoded path, without the query. */
@@ -72,28 +72,22 @@ function hexDigit(byte = 0x30): number {
   return byte < 0x3a ? byte - 0x30 : (byte | 0x20) - 0x57;
 }
 
+/** Fills a typed array, because strings that grow by a letter take ten times as long. */
 function textOf(bytes: Buffer): string {
-  const units = Buffer.alloc(2 * bytes.length);
+  const units = new Uint16Array(bytes.length);
   let length = 0;
-  const add = (unit: number) => {
-    length = units.writeUInt16LE(unit, length);
-  };
   for (let i = 0; i < bytes.length; ) {
     const byte = bytes[i] ?? 0;
     const size = byte < 0x80 ? 1 : characterSize(bytes, i);
-    if (size === 0) add(escapeByte(byte).charCodeAt(0));
-    else if (size === 1) add(byte);
+    const code = size === 0 ? escapedByteCode(byte) : size === 1 ? byte : codePointOf(bytes, i, size);
+    if (code < 0x1_00_00) units[length++] = code;
     else {
-      const code = codePointOf(bytes, i, size);
-      if (code < 0x1_00_00) add(code);
-      else {
-        add(0xd7c0 + (code >> 10));
-        add(0xdc00 + (code & 0x3ff));
-      }
+      units[length++] = 0xd7c0 + (code >> 10);
+      units[length++] = 0xdc00 + (code & 0x3ff);
     }
-    i += Math.max(1, size);
+    i += size === 0 ? 1 : size;
   }
-  return units.toString('utf16le', 0, length);
+  return Buffer.from(units.buffer, 0, 2 * length).toString('utf16le');
 }
 
 /** Limits of a second byte where they are narrower: no longer form than needed, no surrogates, nothing beyond Unicode. */
@@ -110,6 +104,7 @@ const highestSecond: ReadonlyMap<number, number> = new Map([
 function characterSize(bytes: Buffer, at: number): number {
   const first = bytes[at] ?? 0;
   const size = sizeAfter(first);
+  if (size === 0) return 0;
   const second = bytes[at + 1] ?? 0;
   if (second < (lowestSecond.get(first) ?? 0x80) || second > (highestSecond.get(first) ?? 0xbf)) return 0;
   for (let i = 2; i < size; i++) if (((bytes[at + i] ?? 0) & 0xc0) !== 0x80) return 0;

@@ -12,7 +12,8 @@ export interface ServedResource {
   readonly store: ResourceStore<UnstructuredObject>;
 }
 
-type ChangeListener = () => void;
+/** Gets what is served from now on in one place, and what was served there before; undefined = nothing. */
+type ChangeListener = (next: ServedResource | undefined, before: ServedResource | undefined) => void;
 
 /** Read on every request and changed when definitions change, so it is plain synchronous state. */
 export class ResourceCatalog {
@@ -58,12 +59,16 @@ export class ResourceCatalog {
   /** Adds a resource or replaces it. */
   install(served: ServedResource): void {
     const { group, version, resource } = served.definition;
-    this.#resources.set(keyOf(group, version, resource), served);
-    this.#changed();
+    const key = keyOf(group, version, resource);
+    const before = this.#resources.get(key);
+    this.#resources.set(key, served);
+    this.#changed(served, before);
   }
 
   remove(group: string, version: string, resource: string): void {
-    if (this.#resources.delete(keyOf(group, version, resource))) this.#changed();
+    const key = keyOf(group, version, resource);
+    const before = this.#resources.get(key);
+    if (this.#resources.delete(key)) this.#changed(undefined, before);
   }
 
   /** Returns all resources in the order of installation. */
@@ -77,9 +82,9 @@ export class ResourceCatalog {
     return () => this.#listeners.delete(listener);
   }
 
-  #changed(): void {
+  #changed(...change: Parameters<ChangeListener>): void {
     this.#generation++;
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(...change);
   }
 }
 

@@ -155,6 +155,7 @@ export {
 export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';
 export { StrictErrors } from './schema/field-validation.ts';
 export { isKnownFormat } from './schema/formats/string-formats.ts';
+export { hasSentEmpty } from './schema/go/decoded-empties.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';

@@ -174,5 +174,6 @@ export { ageOf, nameOf } from './table/name-and-age.ts';
 export { cellsAt, RowCells } from './table/row-cells.ts';
 export { scaleTable } from './table/scale-table.ts';
 export { type ClientConfig, caBundleFault, validateClientConfig } from './webhook/client-config-validation.ts';
-export { WebhookError } from './webhook/webhook-pool.ts';
+export { readReviewDocument } from './webhook/review-document.ts';
+export { WebhookError, type WebhookPoolAnswer } from './webhook/webhook-pool.ts';
 export { webhookTarget } from './webhook/webhook-target.ts';

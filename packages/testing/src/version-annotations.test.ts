@@ -80,6 +80,18 @@ describe('an annotation that only a version adds', () => {
   });
 });
 
+it('an annotation of v1 is dropped from what a client sends in v2', async () => {
+  const name = 'autoscaling.alpha.kubernetes.io/metrics';
+  const body = { metadata: { annotations: { [name]: '[]', other: '1' } } };
+  const change = { method: 'PATCH', path: `${v2}/a`, body, type: patchTypes.merge };
+  expect(annotationsOf(JSON.parse((await adminRequest(cluster, change)).text) as Shown)).toEqual({
+    mine: '1',
+    other: '1',
+  });
+  const back = { metadata: { annotations: { other: null } } };
+  await adminRequest(cluster, { ...change, body: back });
+});
+
 it('a row of an autoscaler of v1 has the metrics that only v2 has fields for', async () => {
   const [row] = await rowsOf(`${v1}/a`);
   expect(row?.cells.slice(0, 4)).toEqual(['a', 'Deployment/d', 'memory: <unknown>/50%', '1']);

@@ -22,7 +22,9 @@ const upgrades = new Map([['autoscaling/v1', toAutoscalerV2]]);
 export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
   id: 'autoscaling/v2/horizontalpodautoscalers',
   upgrades,
-  setDefaults: ({ spec }) => {
+  setDefaults: ({ metadata, spec }) => {
+    // In v2 they have no meaning, and Go's conversion drops them.
+    for (const name of versionAnnotations) delete metadata?.annotations?.[name];
     if (spec === undefined) return;
     spec.minReplicas ??= 1;
     if ((spec.metrics?.length ?? 0) === 0) {

@@ -155,6 +155,7 @@ export {
 export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';
 export { StrictErrors } from './schema/field-validation.ts';
 export { isKnownFormat } from './schema/formats/string-formats.ts';
+export { hasSentEmpty } from './schema/go/decoded-empties.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
@@ -174,5 +175,6 @@ export { cellsAt, RowCells } from './table/row-cells.ts';
 export { scaleTable } from './table/scale-table.ts';
 export { sharePatternThread } from './validation/pattern-jobs.ts';
 export { type ClientConfig, caBundleFault, validateClientConfig } from './webhook/client-config-validation.ts';
-export { WebhookError } from './webhook/webhook-pool.ts';
+export { readReviewDocument } from './webhook/review-document.ts';
+export { WebhookError, type WebhookPoolAnswer } from './webhook/webhook-pool.ts';
 export { webhookTarget } from './webhook/webhook-target.ts';

@@ -271,14 +271,14 @@ class Scanner {
     const char = this.#text[++this.#at];
     if (char !== 'u') {
       const plain = char === undefined ? undefined : escapes.get(char);
-      if (plain === undefined) return this.#refuse('in string escape code');
+      if (plain === undefined) return this.#refuseInToken('in string escape code');
       this.#at++;
       return plain;
     }
     const digits = this.#text.slice(this.#at + 1, this.#at + 5);
     if (!hex4.test(digits)) {
       this.#at += 1 + Math.max(0, digits.search(/[^0-9a-fA-F]|$/));
-      return this.#refuse('in \\u hexadecimal character escape');
+      return this.#refuseInToken('in \\u hexadecimal character escape');
     }
     this.#at += 5;
     return String.fromCharCode(Number.parseInt(digits, 16));
@@ -289,7 +289,7 @@ class Scanner {
     const token = numberToken.exec(this.#text)?.[0];
     if (token === undefined) {
       this.#at++;
-      return this.#refuse('in numeric literal');
+      return this.#refuseInToken('in numeric literal');
     }
     this.#at += token.length;
     this.#refuseBrokenNumber(token);
@@ -307,18 +307,18 @@ class Scanner {
     const next = this.#text[this.#at];
     if (next === '.' && !/[.eE]/.test(token)) {
       this.#at++;
-      this.#refuse('after decimal point in numeric literal');
+      this.#refuseInToken('after decimal point in numeric literal');
     }
     if ((next === 'e' || next === 'E') && !/[eE]/.test(token)) {
       const sign = this.#text[++this.#at];
       if (sign === '+' || sign === '-') this.#at++;
-      this.#refuse('in exponent of numeric literal');
+      this.#refuseInToken('in exponent of numeric literal');
     }
   }
 
   #literal<T>(word: string, value: T): T {
     for (const expected of word) {
-      if (this.#text[this.#at] !== expected) this.#refuse(`in literal ${word} (expecting '${expected}')`);
+      if (this.#text[this.#at] !== expected) this.#refuseInToken(`in literal ${word} (expecting '${expected}')`);
       this.#at++;
     }
     return value;
@@ -334,6 +334,12 @@ class Scanner {
     if (this.#text[this.#at] !== char) return false;
     this.#at++;
     return true;
+  }
+
+  /** Go's scanner takes the end of a text for a blank, which a token may not contain. Source: encoding/json scanner.eof. */
+  #refuseInToken(where: string): never {
+    if (this.#at >= this.#text.length) throw new JsonSyntaxError(`invalid character ' ' ${where}`);
+    return this.#refuse(where);
   }
 
   #refuse(where: string): never {

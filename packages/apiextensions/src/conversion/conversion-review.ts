@@ -1,6 +1,7 @@
 // ConversionReview: the request to a conversion webhook, and the checks of its answer. Used by webhook-converter.ts.
 // Source: apiextensions-apiserver conversion createConversionReviewObjects, getConvertedObjectsFromResponse.
-import { goQuote, isJsonObject, parseApiVersion } from '@kapstan/api/internal';
+import { goQuote, isJsonObject, type SlicedWork } from '@kapstan/api/internal';
+import { readReviewDocument, type WebhookPoolAnswer } from '@kapstan/apiserver/internal';
 import type { ConversionCall } from './converter.ts';
 
 const group = 'apiextensions.k8s.io';
@@ -24,10 +25,17 @@ export function conversionReview({ version, uid }: ReviewRequest, call: Conversi
   };
 }
 
+/** Returns the review that a webhook answers, not decoded. Throws DecodeError for everything that kube-apiserver cannot read. */
+export function* readConversionReview(
+  answer: WebhookPoolAnswer,
+  { version }: ReviewRequest,
+): SlicedWork<Record<string, unknown>> {
+  const { value } = yield* readReviewDocument(answer, { group, version, kind: 'ConversionReview' });
+  return isJsonObject(value) ? value : {};
+}
+
 /** Returns the converted objects, unchecked. Throws SyntaxError with the reason when there are none. */
-export function convertedObjectsOf(review: unknown, request: ReviewRequest): readonly unknown[] {
-  if (!isJsonObject(review)) throw new SyntaxError(`couldn't get version/kind; json parse error: no object`);
-  requireReview(review);
+export function convertedObjectsOf(review: Record<string, unknown>, request: ReviewRequest): readonly unknown[] {
   if (request.version === 'v1') requireVersion(review);
   const { response } = review;
   if (!isJsonObject(response)) throw new SyntaxError('no response provided');
@@ -42,21 +50,10 @@ export function convertedObjectsOf(review: unknown, request: ReviewRequest): rea
   return Array.isArray(response.convertedObjects) ? response.convertedObjects : [];
 }
 
-/** Throws for an answer that is not a review. */
-function requireReview({ apiVersion, kind }: Record<string, unknown>): void {
-  if (textOf(kind) === '') throw new SyntaxError(`Object 'Kind' is missing in the answer of the webhook`);
-  if (textOf(apiVersion) === '') throw new SyntaxError(`Object 'apiVersion' is missing in the answer of the webhook`);
-  const version = parseApiVersion(textOf(apiVersion));
-  const isKnown =
-    version?.group === group && knownReviewVersions.includes(version.version) && kind === 'ConversionReview';
-  if (!isKnown)
-    throw new SyntaxError(`no kind ${goQuote(textOf(kind))} is registered for version ${goQuote(textOf(apiVersion))}`);
-}
-
 function requireVersion({ apiVersion, kind }: Record<string, unknown>): void {
-  if (apiVersion === `${group}/v1`) return;
-  const expected = `${group}/v1, Kind=ConversionReview`;
-  throw new SyntaxError(`expected webhook response of ${expected}, got ${textOf(apiVersion)}, Kind=${textOf(kind)}`);
+  const wanted = `${group}/v1, Kind=ConversionReview`;
+  const got = `${textOf(apiVersion) || '/'}, Kind=${textOf(kind)}`;
+  if (got !== wanted) throw new SyntaxError(`expected webhook response of ${wanted}, got ${got}`);
 }
 
 function textOf(value: unknown): string {

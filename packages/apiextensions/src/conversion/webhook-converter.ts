@@ -1,21 +1,25 @@
 // WebhookConverter asks the webhook of a definition to convert objects, all of one call in one review.
 // Source: apiextensions-apiserver conversion webhookConverter.
 
-import { type DeepReadonly, parseJson, stringifyJson } from '@kapstan/api';
-import { parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
+import { type DeepReadonly, stringifyJson } from '@kapstan/api';
+import { stringifyInSlices } from '@kapstan/api/internal';
 import type { WebhookPool, WebhookTarget } from '@kapstan/apiserver';
-import { WebhookError, webhookTarget } from '@kapstan/apiserver/internal';
+import { DecodeError, WebhookError, type WebhookPoolAnswer, webhookTarget } from '@kapstan/apiserver/internal';
 import type { WebhookConversion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';
-import { conversionReview, convertedObjectsOf, knownReviewVersions, type ReviewRequest } from './conversion-review.ts';
+import {
+  conversionReview,
+  convertedObjectsOf,
+  knownReviewVersions,
+  type ReviewRequest,
+  readConversionReview,
+} from './conversion-review.ts';
 import { type ConversionCall, ConversionFailure, type Converter } from './converter.ts';
 
 /** Time for every conversion, as in kube-apiserver. */
 const timeoutSeconds = 30;
 /** Maximum number of bytes of an answer. A call has at most a megabyte of stored objects, or a single larger one. */
 const maxAnswerBytes = 16 * 1024 * 1024;
-/** Longer texts are parsed and encoded in slices. */
-const longBytes = 64 * 1024;
 
 export interface WebhookConverterOptions {
   /** Name of the definition, for traces. */
@@ -51,15 +55,15 @@ export class WebhookConverter implements Converter {
       UID: request.uid,
     });
     try {
-      const body = await this.#ask(request, { ...call, span });
+      const answer = await this.#ask(request, { ...call, span });
       span?.addEvent('Request completed');
-      return await converted(body, request);
+      return await converted(answer, request);
     } finally {
       span?.end();
     }
   }
 
-  async #ask(request: ReviewRequest, call: ConversionCall): Promise<Uint8Array> {
+  async #ask(request: ReviewRequest, call: ConversionCall): Promise<WebhookPoolAnswer> {
     const review = conversionReview(request, call);
     const text = call.objects.length === 1 ? stringifyJson(review) : await runInTurns(stringifyInSlices(review));
     const { signal, baggage } = call;
@@ -68,7 +72,7 @@ export class WebhookConverter implements Converter {
       const body = Buffer.from(text, 'utf8');
       const limits = { timeoutSeconds, maxAnswerBytes, signal };
       const trace = { traceParent: post?.traceParent, baggage };
-      return await this.#pool.post(this.#target, { body, ...limits, ...trace });
+      return await this.#pool.ask(this.#target, { body, ...limits, ...trace });
     } catch (error) {
       post?.fail();
       if (!(error instanceof WebhookError)) throw error;
@@ -79,12 +83,11 @@ export class WebhookConverter implements Converter {
   }
 }
 
-async function converted(body: Uint8Array, request: ReviewRequest): Promise<readonly unknown[]> {
+async function converted(answer: WebhookPoolAnswer, request: ReviewRequest): Promise<readonly unknown[]> {
   try {
-    const review =
-      body.length < longBytes ? parseJson(textOf(body)) : await runInTurns(parseJsonInSlices(textOf(body)));
-    return convertedObjectsOf(review, request);
+    return convertedObjectsOf(await runInTurns(readConversionReview(answer, request)), request);
   } catch (error) {
+    if (error instanceof DecodeError) throw failure(error.message, error);
     if (!(error instanceof SyntaxError)) throw error;
     throw failure(error.message, error, 'conversion_webhook_malformed_response_failure');
   }
@@ -96,8 +99,4 @@ function failure(
   type: ConversionFailure['type'] = 'conversion_webhook_call_failure',
 ): ConversionFailure {
   return new ConversionFailure(`failed: ${why}`, { type, cause });
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }

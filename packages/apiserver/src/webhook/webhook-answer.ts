@@ -1,7 +1,9 @@
-// Describes a webhook's refusal in the words of the Go client library, with which kube-apiserver calls webhooks. Used
+// Says whether a webhook refuses, in the words of the Go client library, with which kube-apiserver calls webhooks. Used
 // by webhook-pool.ts. Source: client-go rest transformResponse, apimachinery NewGenericServerResponse.
-import { parseJson } from '@kapstan/api';
-import { goQuote } from '@kapstan/api/internal';
+import { goQuote, isJsonObject, JsonSyntaxError, type SlicedWork } from '@kapstan/api/internal';
+import { mediaTypeFault } from '../schema/formats/media-type-syntax.ts';
+import { YamlSyntaxError } from '../schema/yaml-reader.ts';
+import { readWebhookDocument } from './webhook-document.ts';
 
 const texts: ReadonlyMap<number, string> = new Map([
   [400, 'the server rejected our request for an unknown reason'],
@@ -15,45 +17,54 @@ const texts: ReadonlyMap<number, string> = new Map([
   [504, 'the server was unable to return a response in the time allotted, but may still be processing the request'],
 ]);
 const notAcceptable = 'the server was unable to respond with a content type that the client supports';
-const maxTextLength = 2048;
+const maxTextBytes = 2048;
 
-interface Refusal {
+interface Answer {
   readonly code: number;
   readonly contentType: string;
-  readonly body: string;
+  readonly body: Uint8Array;
 }
 
-/** Returns the message for an answer whose code is not 2xx. */
-export function webhookRefusalText(refusal: Refusal): string {
-  const told = statusMessage(refusal.body);
-  if (told !== undefined) return told;
-  const text = shownBody(refusal);
-  const { code } = refusal;
+/**
+ * Returns the message for an answer that is an error: its code is not one of 200 to 206, or its Content-Type is not one. undefined = it is an
+ * answer.
+ */
+export function* webhookRefusalText(answer: Answer): SlicedWork<string | undefined> {
+  const { code, contentType } = answer;
+  const fault = contentType === '' ? undefined : mediaTypeFault(contentType);
+  if (fault !== undefined) return `Internal error occurred: ${fault}`;
+  if (code >= 200 && code <= 206) return undefined;
+  return (yield* statusMessage(answer.body)) ?? textOf(answer);
+}
+
+function textOf(answer: Answer): string {
+  const { code } = answer;
   const known = texts.get(code);
   if (known !== undefined) return known;
+  const text = shownBody(answer);
   if (code === 403 || code === 415) return text;
-  if (code === 406) return text === 'unknown' ? notAcceptable : text;
+  if (code === 406) return text === 'unknown' || text === '' ? notAcceptable : text;
   if (code >= 500) return `an error on the server (${goQuote(text)}) has prevented the request from succeeding`;
   return `the server responded with the status code ${code} but did not return more information`;
 }
 
 /** Returns the message of a body that is a Status. */
-function statusMessage(body: string): string | undefined {
-  if (!body.trimStart().startsWith('{')) return undefined;
-  let value: { readonly kind?: unknown; readonly status?: unknown; readonly message?: unknown };
+function* statusMessage(body: Uint8Array): SlicedWork<string | undefined> {
+  let value: unknown;
   try {
-    value = parseJson(body) as typeof value;
+    ({ value } = yield* readWebhookDocument(body));
   } catch (error) {
     // This is probably a proxy's page, so only the code is meaningful.
-    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof JsonSyntaxError || error instanceof YamlSyntaxError) return undefined;
     throw error;
   }
-  const isFailure = value.kind === 'Status' && value.status !== 'Success';
-  return isFailure && typeof value.message === 'string' ? value.message : undefined;
+  if (!isJsonObject(value)) return undefined;
+  const { kind, status, message = '' } = value;
+  const isFailure = kind === 'Status' && status === 'Failure';
+  return isFailure && typeof message === 'string' ? message : undefined;
 }
 
-function shownBody({ contentType, body }: Refusal): string {
-  const isText = contentType === '' || contentType.startsWith('text/') || contentType.startsWith('application/json');
-  const text = isText ? body.trim().slice(0, maxTextLength) : '';
-  return text === '' ? 'unknown' : text;
+function shownBody({ contentType, body }: Answer): string {
+  const isText = contentType === '' || contentType.trimStart().toLowerCase().startsWith('text/');
+  return isText ? Buffer.from(body.subarray(0, maxTextBytes)).toString('utf8').trim() : 'unknown';
 }

@@ -28,10 +28,12 @@ export interface WebhookConnectionOptions {
 }
 
 export interface WebhookRequest {
+  readonly method: 'POST' | 'GET';
   /** Path with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
+  /** null = none. */
+  readonly body: Uint8Array | null;
   readonly maxAnswerBytes: number;
   /** Returns the error for a longer answer. */
   readonly tooLarge: (maxBytes: number) => Error;
@@ -42,9 +44,15 @@ export interface WebhookAnswer {
   /** "" = absent. */
   readonly contentType: string;
   /** "" = absent. */
+  readonly contentEncoding: string;
+  /** "" = absent. */
   readonly retryAfter: string;
+  /** "" = absent. */
+  readonly location: string;
   readonly body: Buffer;
 }
+
+type AnswerHead = Omit<WebhookAnswer, 'body'>;
 
 const idleMs = 90_000;
 /** Silence after which the kernel asks whether the peer is still there. */
@@ -84,22 +92,18 @@ export class WebhookConnection {
     return !this.#isEnded && this.#socket?.destroyed === false;
   }
 
-  /** Posts a body and resolves to the answer, whatever its code. Rejects when the connection breaks or ends. */
-  send({ path, headers, body, maxAnswerBytes, tooLarge }: WebhookRequest): Promise<WebhookAnswer> {
+  /** Sends a request and resolves to the answer, whatever its code. Rejects when the connection breaks or ends. */
+  send({ method, path, headers, body, maxAnswerBytes, tooLarge }: WebhookRequest): Promise<WebhookAnswer> {
     return new Promise((resolve, reject) => {
       const pieces: Buffer[] = [];
       let size = 0;
-      let head: Omit<WebhookAnswer, 'body'> | undefined;
+      let head: AnswerHead | undefined;
       this.#client.dispatch(
-        { method: 'POST', path, headers, body },
+        { method, path, headers, body },
         {
           onRequestStart: () => undefined,
           onResponseStart: (controller, code, answered) => {
-            head = {
-              code,
-              contentType: firstOf(answered['content-type']),
-              retryAfter: firstOf(answered['retry-after']),
-            };
+            head = headOf(code, answered);
             if (Number(answered['content-length']) > maxAnswerBytes) controller.abort(tooLarge(maxAnswerBytes));
           },
           onResponseData: (controller, piece) => {
@@ -109,7 +113,7 @@ export class WebhookConnection {
           },
           onResponseEnd: () => {
             this.#hasAnswered = true;
-            resolve({ code: 0, contentType: '', retryAfter: '', ...head, body: Buffer.concat(pieces) });
+            resolve({ ...(head ?? headOf(0, {})), body: Buffer.concat(pieces) });
           },
           onResponseError: (_, error) => reject(cutError(error, head !== undefined)),
         },
@@ -167,6 +171,16 @@ function cutError(error: Error, isAnswering: boolean): Error {
   if (isAnswering) return isCut(error) || isShort ? new Error('unexpected EOF') : error;
   if (!isCut(error) || code === 'ECONNRESET' || code === 'EPIPE') return error;
   return Object.assign(new Error('socket hang up', { cause: error }), { code: 'ECONNRESET' });
+}
+
+function headOf(code: number, headers: Readonly<Record<string, string | readonly string[] | undefined>>): AnswerHead {
+  return {
+    code,
+    contentType: firstOf(headers['content-type']),
+    contentEncoding: firstOf(headers['content-encoding']),
+    retryAfter: firstOf(headers['retry-after']),
+    location: firstOf(headers.location),
+  };
 }
 
 /** Returns the first value of a header that may be repeated; "" = absent. */

@@ -85,7 +85,7 @@ export class WebhookConnections {
     return true;
   }
 
-  /** Posts a body. Tries again if the webhook closed an idle connection just as it was used. Rejects at a stop. */
+  /** Sends a request. Tries again if the webhook closed an idle connection just as it was used. Rejects at a stop. */
   async send(place: WebhookPlace, request: WebhookRequest, stop: CallStop): Promise<WebhookAnswer> {
     if (this.#trusting !== undefined) await this.#trusting;
     for (;;) {

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
 import { systemClock } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { selfSigned } from '../testing/self-signed.ts';
@@ -49,6 +50,10 @@ const port = (): number => (server.address() as AddressInfo).port;
 const url = (path = '/convert'): string => `https://127.0.0.1:${port()}${path}`;
 const call = { body: Buffer.from('{"a":1}'), timeoutSeconds: 30, maxAnswerBytes: 1024 };
 
+const ask = async (asked: WebhookPool, ...args: Parameters<WebhookPool['ask']>): Promise<Buffer> =>
+  (await asked.ask(...args)).body;
+const post = (...args: Parameters<WebhookPool['ask']>): Promise<Buffer> => ask(pool, ...args);
+
 async function failure(posting: Promise<unknown>): Promise<string> {
   const error = await posting.then(
     () => undefined,
@@ -79,8 +84,8 @@ describe('WebhookPool', () => {
       seen.push(`${request.method} ${request.url} ${request.headers['content-type']}`);
       echo(request, response);
     };
-    expect((await pool.post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
-    await pool.post({ url: url(), caBundle: ca }, { ...call, timeoutSeconds: 5 });
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
+    await post({ url: url(), caBundle: ca }, { ...call, timeoutSeconds: 5 });
     expect(seen).toEqual(['POST /convert?timeout=30s application/json', 'POST /convert?timeout=5s application/json']);
     expect(connections).toBe(1);
   });
@@ -89,8 +94,8 @@ describe('WebhookPool', () => {
     const { cert: stranger } = await selfSigned('CN=stranger');
     const unknown =
       'unreachable: Post "https://127.0.0.1:PORT/convert?timeout=30s": tls: failed to verify certificate: x509: certificate signed by unknown authority';
-    expect(await failure(pool.post({ url: url(), caBundle: stranger }, call))).toBe(unknown);
-    expect(await failure(pool.post({ url: url(), caBundle: ' \n' }, call))).toBe(unknown);
+    expect(await failure(post({ url: url(), caBundle: stranger }, call))).toBe(unknown);
+    expect(await failure(post({ url: url(), caBundle: ' \n' }, call))).toBe(unknown);
   });
 
   it('trusts the last of a thousand authorities, which it reads in turns, and refuses more', async () => {
@@ -116,7 +121,7 @@ describe('WebhookPool', () => {
       response.end(`${peer.subject?.CN ?? 'nobody'} ${request.headers.authorization ?? 'nothing'}`);
     };
     const asked = async (identity: WebhookIdentity): Promise<string> =>
-      (await pool.post({ url: url(), caBundle: ca, identity }, call)).toString();
+      (await post({ url: url(), caBundle: ca, identity }, call)).toString();
     expect(await asked({})).toBe('nobody nothing');
     expect(await asked({ certificate: () => ({ cert, key }) })).toBe('server nothing');
     expect(await asked({ authorization: () => `Bearer t${++tokens}` })).toBe('nobody Bearer t1');
@@ -130,12 +135,21 @@ describe('WebhookPool', () => {
   it("reports an answer with an error code in the Go client's words", async () => {
     const refused = (code: number, body: string, contentType = 'text/plain'): Promise<string> => {
       answer = (_request, response) => void response.writeHead(code, { 'content-type': contentType }).end(body);
-      return failure(pool.post({ url: url(), caBundle: ca }, call));
+      return failure(post({ url: url(), caBundle: ca }, call));
     };
     expect(await refused(500, 'broken')).toBe(
       'refused: an error on the server ("broken") has prevented the request from succeeding',
     );
     expect(await refused(500, '')).toBe(
+      'refused: an error on the server ("") has prevented the request from succeeding',
+    );
+    expect(await refused(500, 'broken', 'application/json')).toBe(
+      'refused: an error on the server ("unknown") has prevented the request from succeeding',
+    );
+    expect(await refused(500, 'kind: Status\napiVersion: v1\nstatus: Failure\nmessage: own words')).toBe(
+      'refused: own words',
+    );
+    expect(await refused(500, '{"kind":"Status","message":"no failure"}', 'application/json')).toBe(
       'refused: an error on the server ("unknown") has prevented the request from succeeding',
     );
     expect(await refused(404, 'x')).toBe('refused: the server could not find the requested resource');
@@ -144,6 +158,163 @@ describe('WebhookPool', () => {
     );
     expect(await refused(500, '{"kind":"Status","status":"Failure","message":"own words"}')).toBe('refused: own words');
     expect(await refused(502, '{"kind":')).toMatch(/^refused: an error on the server/);
+  });
+
+  it('takes only the codes from 200 to 206 for an answer, and only what Go can read for its type', async () => {
+    const asked = (code: number, contentType: string): Promise<string> => {
+      answer = (_request, response) => void response.writeHead(code, { 'content-type': contentType }).end('{}');
+      return post({ url: url(), caBundle: ca }, call).then(String, (error: Error) => error.message);
+    };
+    expect(await asked(206, 'text/html')).toBe('{}');
+    expect(await asked(200, '')).toBe('{}');
+    expect(await asked(207, 'application/json')).toBe(
+      'the server responded with the status code 207 but did not return more information',
+    );
+    for (const [contentType, why] of [
+      ['a b', 'expected slash after first token'],
+      ['application/json; charset', 'invalid media parameter'],
+      ['application/json; a=b; a=c', 'duplicate parameter name'],
+      ['application/json, text/plain', 'unexpected content after media subtype'],
+      ['application/', 'expected token after slash'],
+      [';', 'no media type'],
+    ] as const) {
+      expect(await asked(200, contentType)).toBe(`Internal error occurred: mime: ${why}`);
+      expect(await asked(500, contentType)).toBe(`Internal error occurred: mime: ${why}`);
+    }
+  });
+
+  it('reads an answer that is compressed, up to its maximum size', async () => {
+    let body = gzipSync('{"b":2}');
+    answer = (_request, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(body);
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"b":2}');
+    body = gzipSync('x'.repeat(1025));
+    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(
+      'refused: the answer of the webhook is larger than 1024 bytes',
+    );
+    body = Buffer.from('{}');
+    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(
+      'refused: unexpected error when reading response body. Please retry. Original error: gzip: invalid header',
+    );
+  });
+
+  it.each([
+    [301, 'GET undefined '],
+    [302, 'GET undefined '],
+    [303, 'GET undefined '],
+    [307, 'POST application/json {"a":1}'],
+    [308, 'POST application/json {"a":1}'],
+  ])('follows a redirect with code %i as Go does', async (code, expected) => {
+    answer = (request, response) => {
+      if (request.url?.startsWith('/convert') === true) {
+        response.writeHead(code, { location: '/to?x=1#part' }).end('moved');
+        return;
+      }
+      const { referer, 'content-type': contentType } = request.headers;
+      response.write(`${request.url} ${referer?.replace(String(port()), 'PORT')} ${request.method} ${contentType} `);
+      echo(request, response);
+    };
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe(
+      `/to?x=1 https://127.0.0.1:PORT/convert?timeout=30s ${expected}`,
+    );
+  });
+
+  it('does not follow other codes, nor a redirect to nowhere', async () => {
+    const redirected = (code: number, headers: Record<string, string>): Promise<string> => {
+      answer = (_request, response) => void response.writeHead(code, headers).end();
+      return failure(post({ url: url(), caBundle: ca }, call));
+    };
+    for (const [code, headers] of [
+      [300, { location: '/to' }],
+      [304, { location: '/to' }],
+      [307, {}],
+    ] as const) {
+      expect(await redirected(code, headers)).toBe(
+        `refused: the server responded with the status code ${code} but did not return more information`,
+      );
+    }
+  });
+
+  it('gives up at the tenth redirect', async () => {
+    let asked = 0;
+    let last = 9;
+    answer = (request, response) => {
+      if (++asked > last) echo(request, response);
+      else response.writeHead(307, { location: '/again' }).end();
+    };
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
+    asked = 0;
+    last = 10;
+    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(
+      'unreachable: Post "/again": stopped after 10 redirects',
+    );
+    expect(asked).toBe(10);
+  });
+
+  it('names the place of a redirect that cannot be asked', async () => {
+    const redirected = (location: string): Promise<string> => {
+      answer = (request, response) => {
+        if (request.url === '/cut') request.socket.destroy();
+        else response.writeHead(307, { location }).end();
+      };
+      return failure(post({ url: url(), caBundle: ca }, call));
+    };
+    expect(await redirected('/cut')).toBe('unreachable: Post "https://127.0.0.1:PORT/cut": EOF');
+    expect(await redirected(`https://localhost:${port()}/`)).toMatch(
+      /^unreachable: Post "https:\/\/localhost:PORT\/": tls: failed to verify certificate: x509: certificate is/,
+    );
+    // A review may hold secrets, so it stays with https, unlike in kube-apiserver.
+    expect(await redirected('http://127.0.0.1:1/to')).toBe(
+      'unreachable: Post "http://127.0.0.1:1/to": unsupported protocol scheme "http"',
+    );
+    expect(await redirected('/%zz')).toBe(
+      'unreachable: Post "https://127.0.0.1:PORT/convert?timeout=30s": failed to parse Location header "/%zz": parse "/%zz": invalid URL escape "%zz"',
+    );
+    expect(await redirected('https://127.0.0.1:bad/')).toMatch(
+      /^unreachable: Post "https:\/\/127\.0\.0\.1:PORT\/convert\?timeout=30s": failed to parse Location header "https:\/\/127\.0\.0\.1:bad\/": /,
+    );
+  });
+
+  it('shows its credentials to the host for which they were given, not to those to which that redirects', async () => {
+    const seen: (string | undefined)[] = [];
+    answer = (request, response) => {
+      seen.push(`${request.headers.host?.split(':')[0]} ${request.headers.authorization}`);
+      if (request.url === '/here') response.writeHead(307, { location: `https://localhost:${port()}/there` }).end();
+      else if (request.url === '/there') echo(request, response);
+      else response.writeHead(307, { location: '/here' }).end();
+    };
+    const identity = { authorization: () => 'Bearer t', trustsAnyone: true };
+    await post({ url: url(), identity }, call);
+    expect(seen).toEqual(['127.0.0.1 Bearer t', '127.0.0.1 Bearer t', 'localhost undefined']);
+  });
+
+  it('asks the first place again when the one to which that redirects wants to be asked later', async () => {
+    const paths: unknown[] = [];
+    answer = (request, response) => {
+      paths.push(request.url?.split('?')[0]);
+      if (request.url !== '/to') response.writeHead(307, { location: '/to' }).end();
+      else if (paths.length < 4) response.writeHead(503, { 'retry-after': '0' }).end();
+      else echo(request, response);
+    };
+    await post({ url: url(), caBundle: ca }, call);
+    expect(paths).toEqual(['/convert', '/to', '/convert', '/to']);
+  });
+
+  it('follows a Service that redirects to itself on the way to it, and looks for its name elsewhere', async () => {
+    own = await selfSigned('CN=hook', ['hook.ns.svc']);
+    server.setSecureContext(own);
+    const paths: string[] = [];
+    let location = 'https://hook.ns.svc:443/a';
+    answer = (request, response) => {
+      paths.push(`${request.headers.host?.replace(String(port()), 'PORT')}${request.url?.split('?')[0]}`);
+      if (request.url?.startsWith('/c') === true) response.writeHead(307, { location }).end();
+      else echo(request, response);
+    };
+    const service = { namespace: 'ns', name: 'hook', port: 443, path: '/c' };
+    poolWith({ resolveService: async () => ({ host: '127.0.0.1', port: port() }) });
+    await post({ service, caBundle: own.cert }, call);
+    location = url('/b');
+    await post({ service, caBundle: own.cert }, call);
+    expect(paths).toEqual(['hook.ns.svc:443/c', 'hook.ns.svc:443/a', 'hook.ns.svc:443/c', '127.0.0.1:PORT/b']);
   });
 
   it.each([429, 503])(
@@ -164,14 +335,14 @@ describe('WebhookPool', () => {
         else echo(request, response);
       };
       const target = { url: url(), caBundle: ca };
-      expect((await poolWith({ clock }).post(target, call)).toString()).toBe('{"a":1}');
+      expect((await ask(poolWith({ clock }), target, call)).toString()).toBe('{"a":1}');
       expect(waits).toEqual([2000, 2000, 2000]);
       asked = 0;
       answer = (_request, response) => {
         asked++;
         response.writeHead(code, { 'retry-after': '0' }).end();
       };
-      expect(await failure(pool.post(target, call))).toMatch(/^refused: /);
+      expect(await failure(post(target, call))).toMatch(/^refused: /);
       expect(asked).toBe(11);
     },
   );
@@ -183,7 +354,7 @@ describe('WebhookPool', () => {
         asked++;
         response.writeHead(code, { 'retry-after': retryAfter }).end();
       };
-      return failure(pool.post({ url: url(), caBundle: ca }, call));
+      return failure(post({ url: url(), caBundle: ca }, call));
     };
     await refuse(429, 'Wed, 21 Oct 2026 07:28:00 GMT');
     await refuse(429, '');
@@ -193,7 +364,7 @@ describe('WebhookPool', () => {
 
   it('gives up while it waits to ask again, when the time of the call is over', async () => {
     answer = (_request, response) => void response.writeHead(429, { 'retry-after': '3600' }).end();
-    expect(await failure(pool.post({ url: url(), caBundle: ca }, { ...call, timeoutSeconds: 0.2 }))).toMatch(
+    expect(await failure(post({ url: url(), caBundle: ca }, { ...call, timeoutSeconds: 0.2 }))).toMatch(
       /^timeout: Post .*context deadline exceeded/,
     );
   });
@@ -208,16 +379,16 @@ describe('WebhookPool', () => {
     });
     poolWith({ maxConnections: 1 });
     const target = { url: url('/later'), caBundle: ca };
-    const later = pool.post(target, call);
+    const later = post(target, call);
     const { cert, key } = await selfSigned('CN=server');
     const other = { url: url('/held'), caBundle: ca, identity: { certificate: () => ({ cert, key }) } };
-    const held = [pool.post(other, call), pool.post(other, call)];
+    const held = [post(other, call), post(other, call)];
     const failures = Promise.all([later, ...held].map(failure));
     await both;
     pool.close();
     const closed = expect.stringMatching(/^unreachable: Post .*: context canceled$/);
     expect(await failures).toEqual([closed, closed, closed]);
-    expect(await failure(pool.post(target, call))).toEqual(closed);
+    expect(await failure(post(target, call))).toEqual(closed);
     expect(asked).toBe(2);
   });
 
@@ -227,7 +398,7 @@ describe('WebhookPool', () => {
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const target = { url: `https://127.0.0.1:${(silent.address() as AddressInfo).port}/`, caBundle: ca };
-    const failures = Promise.all(Array.from({ length: 40 }, () => failure(pool.post(target, call))));
+    const failures = Promise.all(Array.from({ length: 40 }, () => failure(post(target, call))));
     await vi.waitFor(() => expect(sockets.length).toBe(16));
     pool.close();
     await failures;
@@ -245,7 +416,7 @@ describe('WebhookPool', () => {
       if (held.push(response) === 60) for (const one of held.splice(0)) one.end('{}');
     };
     const wave = (): Promise<unknown> =>
-      Promise.all(Array.from({ length: 60 }, () => pool.post({ url: url(), caBundle: ca }, call)));
+      Promise.all(Array.from({ length: 60 }, () => post({ url: url(), caBundle: ca }, call)));
     await wave();
     expect(connections).toBe(60);
     await wave();
@@ -253,7 +424,7 @@ describe('WebhookPool', () => {
   });
 
   it('gives a connection that becomes free to a call that waits for a handshake', async () => {
-    await Promise.all(Array.from({ length: 200 }, () => pool.post({ url: url(), caBundle: ca }, call)));
+    await Promise.all(Array.from({ length: 200 }, () => post({ url: url(), caBundle: ca }, call)));
     expect(connections).toBeLessThan(200);
   });
 
@@ -265,7 +436,7 @@ describe('WebhookPool', () => {
     const { port: mutePort } = mute.address() as AddressInfo;
     const stop = new AbortController();
     const asked = Array.from({ length: 60 }, () =>
-      pool.post({ url: `https://127.0.0.1:${mutePort}/`, caBundle: ca }, { ...call, signal: stop.signal }),
+      post({ url: `https://127.0.0.1:${mutePort}/`, caBundle: ca }, { ...call, signal: stop.signal }),
     );
     const all = Promise.allSettled(asked);
     await vi.waitFor(() => expect(sockets.length).toBeGreaterThanOrEqual(16));
@@ -274,7 +445,7 @@ describe('WebhookPool', () => {
     await vi.waitFor(() => expect(sockets.some(({ remotePort }) => remotePort === last.localPort)).toBe(true));
     expect(sockets).toHaveLength(17);
     // Another webhook can be reached meanwhile.
-    expect((await pool.post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
     stop.abort(new Error('over'));
     expect((await all).every(({ status }) => status === 'rejected')).toBe(true);
     last.destroy();
@@ -284,7 +455,7 @@ describe('WebhookPool', () => {
 
   it('gives up no connections of calls that are about to be made, for whom there are more authorities than it keeps', async () => {
     const trusts = Array.from({ length: 300 }, (_, blanks) => `${ca}${'\n'.repeat(blanks + 1)}`);
-    const posts = trusts.map((caBundle) => pool.post({ url: url(), caBundle }, call));
+    const posts = trusts.map((caBundle) => post({ url: url(), caBundle }, call));
     expect((await Promise.all(posts)).every((answered) => answered.toString() === '{"a":1}')).toBe(true);
   });
 
@@ -301,10 +472,10 @@ describe('WebhookPool', () => {
     };
     const target = { url: url(), caBundle: ca };
     const [first, second] = [new AbortController(), new AbortController()];
-    const given = [first, second].map(({ signal }) => failure(pool.post(target, { ...call, signal })).catch(() => ''));
+    const given = [first, second].map(({ signal }) => failure(post(target, { ...call, signal })).catch(() => ''));
     await vi.waitFor(() => expect(open).toBe(0));
     const later: Promise<Buffer>[] = [];
-    const ask = (): void => void later.push(...Array.from({ length: 6 }, () => pool.post(target, call)));
+    const ask = (): void => void later.push(...Array.from({ length: 6 }, () => post(target, call)));
     first.abort(new Error('over'));
     setImmediate(ask);
     second.abort(new Error('over'));
@@ -318,9 +489,7 @@ describe('WebhookPool', () => {
   it('reaches a Service whose host is a name that only DNS allows, or says that there is none', async () => {
     const service = { namespace: 'ns', name: 'hook', port: 443 };
     poolWith({ resolveService: async () => ({ host: 'hook.123', port: 443 }) });
-    expect(await failure(pool.post({ service, caBundle: ca }, call))).toMatch(
-      /dial tcp: lookup hook\.123: no such host$/,
-    );
+    expect(await failure(post({ service, caBundle: ca }, call))).toMatch(/dial tcp: lookup hook\.123: no such host$/);
   });
 
   it('uses no connection that the webhook has closed with its answer', async () => {
@@ -331,7 +500,7 @@ describe('WebhookPool', () => {
       response.setHeader('connection', 'close');
       echo(request, response);
     };
-    const posts = Array.from({ length: 8 }, (_, at) => pool.post({ url: url(`/${at}`), caBundle: ca }, call));
+    const posts = Array.from({ length: 8 }, (_, at) => post({ url: url(`/${at}`), caBundle: ca }, call));
     await Promise.all(posts);
     // The calls were made in their order, each on a connection of its own.
     expect(asked.map((path) => path.split('?')[0])).toEqual(posts.map((_, at) => `/${at}`));
@@ -344,7 +513,7 @@ describe('WebhookPool', () => {
     mute.listen(0, '127.0.0.1');
     await once(mute, 'listening');
     const target = { url: `https://127.0.0.1:${(mute.address() as AddressInfo).port}/`, caBundle: ca };
-    const calls = Array.from({ length: 16 }, () => failure(pool.post(target, { ...call, timeoutSeconds: 0.3 })));
+    const calls = Array.from({ length: 16 }, () => failure(post(target, { ...call, timeoutSeconds: 0.3 })));
     expect((await Promise.all(calls)).every((text) => text.startsWith('timeout: '))).toBe(true);
     await vi.waitFor(() => expect(sockets.filter((socket) => socket.closed)).toHaveLength(16));
     mute.close();
@@ -364,7 +533,7 @@ describe('WebhookPool', () => {
         return () => undefined;
       },
     };
-    const failing = failure(poolWith({ clock: clock as never }).post({ url: url(), caBundle: ca }, call));
+    const failing = failure(ask(poolWith({ clock: clock as never }), { url: url(), caBundle: ca }, call));
     await asked;
     fire?.();
     expect(await failing).toBe(
@@ -378,9 +547,9 @@ describe('WebhookPool', () => {
     const asked = new Promise<void>((resolve) => (isAsked = resolve));
     answer = () => isAsked();
     const target = { url: url(), caBundle: ca };
-    const held = failure(pool.post(target, call));
+    const held = failure(post(target, call));
     await asked;
-    const waiting = failure(pool.post(target, { ...call, timeoutSeconds: 0.1 }));
+    const waiting = failure(post(target, { ...call, timeoutSeconds: 0.1 }));
     const first = await Promise.race([waiting, held.then(() => 'the call that holds the connection')]);
     expect(first).toMatch(/^timeout: Post .*context deadline exceeded/);
     pool.close();
@@ -390,14 +559,14 @@ describe('WebhookPool', () => {
   it('ends with the request that it is for', async () => {
     const abort = new AbortController();
     answer = () => abort.abort(new Error('the client went away'));
-    await expect(pool.post({ url: url(), caBundle: ca }, { ...call, signal: abort.signal })).rejects.toThrow(
+    await expect(post({ url: url(), caBundle: ca }, { ...call, signal: abort.signal })).rejects.toThrow(
       'the client went away',
     );
   });
 
   it('fails where nobody listens, where the connection is cut, and where the answer is cut off', async () => {
     answer = (request) => void request.socket.destroy();
-    expect(await failure(pool.post({ url: url(), caBundle: ca }, call))).toBe(
+    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(
       'unreachable: Post "https://127.0.0.1:PORT/convert?timeout=30s": EOF',
     );
     for (const headers of [
@@ -411,7 +580,7 @@ describe('WebhookPool', () => {
         // The head has to arrive before the end.
         response.write('{', () => setTimeout(() => request.socket.destroy(), 20));
       };
-      expect(await failure(pool.post({ url: url(), caBundle: ca }, call))).toBe(
+      expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(
         'unreachable: Post "https://127.0.0.1:PORT/convert?timeout=30s": unexpected EOF',
       );
     }
@@ -419,7 +588,7 @@ describe('WebhookPool', () => {
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
-    await expect(pool.post({ url: closed, caBundle: ca }, call)).rejects.toThrow(
+    await expect(post({ url: closed, caBundle: ca }, call)).rejects.toThrow(
       /dial tcp 127\.0\.0\.1:\d+: connect: connection refused$/,
     );
     server.listen(0, '127.0.0.1');
@@ -427,14 +596,14 @@ describe('WebhookPool', () => {
   });
 
   it('tries again where an idle connection was closed meanwhile', async () => {
-    await pool.post({ url: url(), caBundle: ca }, call);
+    await post({ url: url(), caBundle: ca }, call);
     let isFirst = true;
     answer = (request, response) => {
       if (!isFirst) return echo(request, response);
       isFirst = false;
       request.socket.destroy();
     };
-    expect((await pool.post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
     expect(connections).toBe(2);
   });
 
@@ -449,11 +618,11 @@ describe('WebhookPool', () => {
       };
       send();
     };
-    expect(await failure(pool.post({ url: url(), caBundle: ca }, call))).toBe(tooLarge);
+    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(tooLarge);
     expect(sent).toBeLessThan(1_000);
     // The length that the webhook announces is enough, so nothing of the answer needs to come.
     answer = (_request, response) => response.writeHead(200, { 'content-length': 1025 }).flushHeaders();
-    expect(await failure(pool.post({ url: url(), caBundle: ca }, call))).toBe(tooLarge);
+    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(tooLarge);
   });
 
   it('bounds connections and calls of a webhook, and one that hangs holds no other', async () => {
@@ -468,9 +637,9 @@ describe('WebhookPool', () => {
       if (held.length === 2) isHeld?.();
     };
     poolWith({ maxConnections: 2, maxCalls: 3 });
-    const slow = [1, 2, 3].map(() => pool.post({ url: url('/slow'), caBundle: ca }, call));
+    const slow = [1, 2, 3].map(() => post({ url: url('/slow'), caBundle: ca }, call));
     await both;
-    expect(await failure(pool.post({ url: url('/slow'), caBundle: ca }, call))).toMatch(
+    expect(await failure(post({ url: url('/slow'), caBundle: ca }, call))).toMatch(
       /^busy: Post .*too many calls of this webhook are under way \(3\)/,
     );
     expect(held).toHaveLength(2);
@@ -479,7 +648,7 @@ describe('WebhookPool', () => {
     other.listen(0, '127.0.0.1');
     await once(other, 'listening');
     const target = { url: `https://127.0.0.1:${(other.address() as AddressInfo).port}/`, caBundle: cert };
-    expect((await pool.post(target, call)).toString()).toBe('{"a":1}');
+    expect((await post(target, call)).toString()).toBe('{"a":1}');
     for (const response of held) response.end('{}');
     answer = (_request, response) => void response.end('{}');
     await Promise.all(slow);
@@ -498,12 +667,12 @@ describe('WebhookPool', () => {
         return { host: '127.0.0.1', port: port() };
       },
     });
-    expect(await failure(pool.post({ service, caBundle: cert }, call))).toBe(
+    expect(await failure(post({ service, caBundle: cert }, call))).toBe(
       'unreachable: Post "https://hook.ns.svc:443/c?timeout=30s": tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match hook.ns.svc',
     );
     expect(asked).toEqual([service]);
     poolWith({});
-    expect(await failure(pool.post({ service, caBundle: cert }, call))).toBe(
+    expect(await failure(post({ service, caBundle: cert }, call))).toBe(
       'unreachable: Post "https://hook.ns.svc:443/c?timeout=30s": this server cannot reach Services',
     );
   });

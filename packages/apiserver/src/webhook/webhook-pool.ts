@@ -2,6 +2,8 @@
 // and limits them per webhook, and limits time and bytes of each call, so that a hanging webhook does not affect
 // others. Source: apiserver util/webhook ClientManager, client-go rest.Request.
 
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { type Clock, delay, systemClock } from '@kapstan/api';
 import {
   addAbortListener,
@@ -11,12 +13,14 @@ import {
   removeAbortListener,
   TurnShare,
 } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import { dialError } from '../peer/dial-error.ts';
 import type { ResolveService } from '../peer/service-address.ts';
 import { CallStop } from './call-stop.ts';
 import { webhookRefusalText } from './webhook-answer.ts';
 import type { WebhookAnswer } from './webhook-connection.ts';
 import type { WebhookConnections, WebhookTrust } from './webhook-connections.ts';
+import { firstStep, nextStep, type WebhookStep } from './webhook-redirect.ts';
 import { type WebhookAddress, type WebhookKeyPair, type WebhookTarget, webhookAddress } from './webhook-target.ts';
 
 /** Options of a {@link WebhookPool}. */
@@ -76,6 +80,7 @@ function isReset(error: unknown): boolean {
   return cause !== undefined && isReset(cause);
 }
 
+const unzip = promisify(gunzip);
 /** Maximum number of sets of trusted authorities whose connections are kept. */
 const maxTrusts = 256;
 /** Maximum number of times that a webhook may ask for another attempt of one call. Source: client-go rest.Request. */
@@ -113,12 +118,10 @@ export class WebhookPool {
     this.#maxConnections = options.maxConnections ?? 256;
   }
 
-  /** Posts a JSON body and resolves to the bytes of a 2xx answer. Rejects with WebhookError, or with the signal's reason. */
-  async post(target: WebhookTarget, call: WebhookCall): Promise<Buffer> {
-    return (await this.ask(target, call)).body;
-  }
-
-  /** Does what {@link post} does, and resolves to the whole answer. */
+  /**
+   * Posts a JSON body, follows redirects, and resolves to an answer with a code of 200 to 206. Rejects with WebhookError, or with the signal's
+   * reason.
+   */
   async ask(target: WebhookTarget, call: WebhookCall): Promise<WebhookPoolAnswer> {
     const address = addressOf(target, call);
     if (this.#isClosed) throw canceled(address);
@@ -164,8 +167,7 @@ export class WebhookPool {
     } catch (error) {
       stop.throwIfStopped();
       if (error instanceof WebhookError) throw error;
-      const why = messageOf(error);
-      throw new WebhookError(failedPost(address, why), { cause: error, reason: 'unreachable' });
+      throw unreachable(failedPost(address, messageOf(error)), error);
     } finally {
       cancel();
       removeAbortListener(signal, onAbort);
@@ -173,34 +175,56 @@ export class WebhookPool {
     }
   }
 
-  async #exchange({ target, address, call, stop }: Exchange): Promise<WebhookPoolAnswer> {
-    const { hostname, port } = await this.#destination(address);
+  async #exchange(exchange: Exchange): Promise<WebhookPoolAnswer> {
+    const { target, address, call, stop } = exchange;
     const authorization = await target.identity?.authorization?.();
     const certificate = await target.identity?.certificate?.();
-    stop.throwIfStopped();
-    const { path, servername } = address;
-    const { body, maxAnswerBytes } = call;
-    const request = { path, headers: headersOf(address, call, authorization), body, maxAnswerBytes, tooLarge };
-    const onFailure = (error: NodeJS.ErrnoException): never => {
-      if (error instanceof WebhookError) throw error;
-      // A certificate is for the name of the Service, whatever its address.
-      const isName = error.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && servername !== '';
-      throw dialError(error, { host: isName ? servername : hostname, port });
-    };
     // Most servers call no webhook, and loading the HTTP client takes 30 ms.
     this.#loading ??= import('./webhook-connections.ts');
-    const module = await this.#loading;
+    const ready = { ...exchange, authorization, certificate, module: await this.#loading };
+    stop.throwIfStopped();
     for (let retries = 0; ; retries++) {
-      if (!this.#turns.hasTime()) await this.#turns.room();
-      // The connections are asked for at once, and anew for each attempt, because those without a call may be given up.
-      const connections = this.#connectionsFor(target, certificate, module);
-      const answer = await connections.send({ hostname, port, servername }, request, stop).catch(onFailure);
+      const answer = await this.#follow(ready, firstStep(address));
       const waitSeconds = retries < maxRetries ? wantedWaitSeconds(answer) : undefined;
-      if (waitSeconds === undefined) return answerOf(answer);
+      if (waitSeconds === undefined) return await answerOf(answer, call.maxAnswerBytes);
       const waiting = new AbortController();
       stop.onStop(() => waiting.abort());
       await delay(this.#clock, waitSeconds * 1000, waiting.signal);
     }
+  }
+
+  /** Sends a request and those to which the webhook redirects, and resolves to the last answer. */
+  async #follow(exchange: ReadyExchange, first: WebhookStep): Promise<WebhookAnswer> {
+    let step = first;
+    for (;;) {
+      const answer = await this.#send(exchange, step).catch((error: unknown) => {
+        exchange.stop.throwIfStopped();
+        throw error instanceof WebhookError ? error : unreachable(failedPost(step.address, messageOf(error)), error);
+      });
+      const next = followed(step, answer, exchange.target);
+      if (next === undefined) return answer;
+      step = next;
+    }
+  }
+
+  async #send(exchange: ReadyExchange, step: WebhookStep): Promise<WebhookAnswer> {
+    const { target, call, stop, certificate, module } = exchange;
+    const { hostname, port } = await this.#destination(step.address);
+    stop.throwIfStopped();
+    if (!this.#turns.hasTime()) await this.#turns.room();
+    const { path, servername } = step.address;
+    const { maxAnswerBytes } = call;
+    const { method } = step;
+    const body = method === 'POST' ? call.body : null;
+    const request = { method, path, headers: headersOf(step, exchange), body, maxAnswerBytes, tooLarge };
+    // The connections are asked for at once, and anew for each attempt, because those without a call may be given up.
+    const connections = this.#connectionsFor(target, certificate, module);
+    return connections.send({ hostname, port, servername }, request, stop).catch((error: NodeJS.ErrnoException) => {
+      if (error instanceof WebhookError) throw error;
+      // A certificate is for the name of the Service, whatever its address.
+      const isName = error.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && servername !== '';
+      throw dialError(error, { host: isName ? servername : hostname, port });
+    });
   }
 
   #connectionsFor(
@@ -249,6 +273,12 @@ interface Exchange {
   readonly stop: CallStop;
 }
 
+interface ReadyExchange extends Exchange {
+  readonly authorization: string | undefined;
+  readonly certificate: WebhookKeyPair | undefined;
+  readonly module: ConnectionsModule;
+}
+
 function addressOf(target: WebhookTarget, { timeoutSeconds }: WebhookCall): WebhookAddress {
   try {
     return webhookAddress(target, timeoutSeconds);
@@ -266,34 +296,53 @@ function canceled(address: WebhookAddress): WebhookError {
   return new WebhookError(failedPost(address, 'context canceled'), { reason: 'unreachable' });
 }
 
-function headersOf(
-  address: WebhookAddress,
-  { traceParent, baggage }: WebhookCall,
-  authorization: string | undefined,
-): Record<string, string> {
-  const headers: Record<string, string> = {
-    host: address.host,
-    accept: 'application/json, */*',
-    'content-type': 'application/json',
-    'user-agent': 'kapstan',
-  };
-  if (authorization !== undefined) headers.authorization = authorization;
+function headersOf(step: WebhookStep, { address, call, authorization }: ReadyExchange): Record<string, string> {
+  const { traceParent, baggage } = call;
+  const { host } = step.address;
+  const headers: Record<string, string> = { host, accept: 'application/json, */*', 'user-agent': 'kapstan' };
+  if (step.method === 'POST') headers['content-type'] = 'application/json';
+  if (step.referer !== undefined) headers.referer = step.referer;
+  // A secret is only for the host for which it was given.
+  if (authorization !== undefined && host === address.host) headers.authorization = authorization;
   if (traceParent !== undefined) headers.traceparent = traceParent;
   if (baggage !== undefined) headers.baggage = baggage;
   return headers;
+}
+
+function unreachable(message: string, cause: unknown): WebhookError {
+  return new WebhookError(message, { cause, reason: 'unreachable' });
+}
+
+function followed(step: WebhookStep, answer: WebhookAnswer, target: WebhookTarget): WebhookStep | undefined {
+  try {
+    return nextStep(step, answer, target);
+  } catch (error) {
+    throw unreachable(messageOf(error), error);
+  }
 }
 
 function tooLarge(maxBytes: number): WebhookError {
   return new WebhookError(`the answer of the webhook is larger than ${maxBytes} bytes`, { reason: 'refused' });
 }
 
-/** Throws WebhookError for an answer that is not 2xx. */
-function answerOf({ code, contentType, body }: WebhookAnswer): WebhookPoolAnswer {
-  if (code >= 200 && code < 300) return { body, contentType, code };
-  throw new WebhookError(webhookRefusalText({ code, contentType, body: body.toString('utf8') }), {
-    reason: 'refused',
-    code,
-  });
+/** Throws WebhookError for an answer that refuses. */
+async function answerOf(answer: WebhookAnswer, maxBytes: number): Promise<WebhookPoolAnswer> {
+  const { code, contentType } = answer;
+  const body = answer.contentEncoding === 'gzip' ? await unzipped(answer.body, maxBytes) : answer.body;
+  const refusal = await runInTurns(webhookRefusalText({ code, contentType, body }));
+  if (refusal === undefined) return { body, contentType, code };
+  throw new WebhookError(refusal, { reason: 'refused', code: code <= 206 ? 500 : code });
+}
+
+/** Go's client asks for gzip, so some webhooks use it unasked. Source: net/http Transport. */
+async function unzipped(body: Buffer, maxBytes: number): Promise<Buffer> {
+  try {
+    return await unzip(body, { maxOutputLength: maxBytes });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes);
+    const why = 'unexpected error when reading response body. Please retry. Original error: gzip: invalid header';
+    throw new WebhookError(why, { reason: 'refused', cause: error });
+  }
 }
 
 /**

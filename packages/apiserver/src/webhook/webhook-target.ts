@@ -95,23 +95,57 @@ function readAddress(target: WebhookTarget, timeoutSeconds: number): WebhookAddr
   if (base === undefined) throw new TypeError('webhook configuration must have either service or URL');
   const url = new URL(base);
   url.searchParams.set('timeout', formatGoDuration(timeoutSeconds * 1000));
-  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  const host = service === undefined ? url.host : `${serviceServerName(service)}:${service.port}`;
+  const host = service === undefined ? url.host : serviceHost(service);
   return {
     // `URL` drops port 443, which Kubernetes shows for a Service.
     url: `https://${host}${url.pathname}${url.search}`,
-    hostname,
-    port: url.port === '' ? 443 : Number(url.port),
-    path: `${url.pathname}${url.search}`,
+    ...destinationOf(url),
     host,
-    servername: target.identity?.serverName ?? (isAddress(hostname) ? '' : hostname),
+    servername: servernameOf(url, target),
     service,
   };
 }
 
+/** Returns the address to which a webhook at `from` redirects. A Service that redirects to itself is reached in the same way. */
+export function placeAddress(url: URL, target: WebhookTarget, from: WebhookAddress): WebhookAddress {
+  const { service, host } = from;
+  const isService = service !== undefined && `${url.hostname}:${url.port || 443}` === host;
+  // Go looks for the name of the Service in all certificates of the call.
+  const { identity } = target;
+  const serverName = identity?.serverName ?? (target.service && serviceServerName(target.service));
+  return {
+    url: url.href,
+    ...destinationOf(url),
+    host: isService ? host : url.host,
+    servername: servernameOf(url, { identity: { ...identity, serverName } }),
+    service: isService ? service : undefined,
+  };
+}
+
+function destinationOf(url: URL): Pick<WebhookAddress, 'hostname' | 'port' | 'path'> {
+  return {
+    hostname: hostnameOf(url),
+    port: url.port === '' ? 443 : Number(url.port),
+    path: `${url.pathname}${url.search}`,
+  };
+}
+
+function servernameOf(url: URL, { identity }: Pick<WebhookTarget, 'identity'>): string {
+  const hostname = hostnameOf(url);
+  return identity?.serverName ?? (isAddress(hostname) ? '' : hostname);
+}
+
+function hostnameOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+function serviceHost(service: WebhookService): string {
+  return `${serviceServerName(service)}:${service.port}`;
+}
+
 function serviceUrl(service: WebhookService): string {
   const { path = '/' } = service;
-  return `https://${serviceServerName(service)}:${service.port}${path.startsWith('/') ? path : `/${path}`}`;
+  return `https://${serviceHost(service)}${path.startsWith('/') ? path : `/${path}`}`;
 }
 
 function isAddress(hostname: string): boolean {

@@ -3,6 +3,7 @@ import { ObjectReader } from '@kapstan/apiserver';
 import { StoreFixture } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { builtinResources } from '../builtin-resources.ts';
 import { AdmissionServer, objection, testAttributes } from '../testing/admission-server.ts';
 import { runtimeClass } from './runtime-class.ts';
 
@@ -38,6 +39,7 @@ describe('a pod that names a runtime class', () => {
     [{ runtimeClassName: 'heavy', overhead: {} }, { overhead: podFixed }],
     [{ runtimeClassName: 'heavy', overhead: { memory: '1024Mi', cpu: '0.25' } }, { overhead: podFixed }],
     [{ runtimeClassName: 'light' }, {}],
+    [{ runtimeClassName: 'light', overhead: {} }, {}],
     [{ runtimeClassName: 'open' }, {}],
     [{ runtimeClassName: 'placed' }, { nodeSelector: { a: 'b' }, tolerations: [{ key: 'k', operator: 'Exists' }] }],
     [
@@ -89,6 +91,24 @@ describe('a pod that names a runtime class', () => {
     ['', 'resource name may not be empty'],
   ])('is an error of the server where no class can have the name %j', async (runtimeClassName, message) => {
     expect(await objection(async () => void (await create({ runtimeClassName })))).toEqual([500, message]);
+  });
+
+  it('may not claim an empty overhead, which its stored form lacks, unless its class has one', async () => {
+    const plugin = runtimeClass(new ObjectReader(server.catalog));
+    const resource = { group: '', version: 'v1', resource: 'pods' };
+    const pods = builtinResources().find(({ kind }) => kind === 'Pod');
+    const outcome = async (spec: object): Promise<unknown> => {
+      const object: UnstructuredObject = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec };
+      pods?.applyDefaults(object);
+      expect(object.spec).not.toHaveProperty('overhead');
+      const attributes = testAttributes({ operation: 'CREATE', resource, object });
+      return objection(async () => plugin.validate?.(attributes));
+    };
+    const refused = [403, `pods "x" is forbidden: ${unfounded}`];
+    expect(await outcome({ overhead: {} })).toEqual(refused);
+    expect(await outcome({ runtimeClassName: 'plain', overhead: {} })).toEqual(refused);
+    expect(await outcome({ runtimeClassName: 'light', overhead: {} })).toBeUndefined();
+    expect(await outcome({ runtimeClassName: 'plain' })).toBeUndefined();
   });
 
   it('is looked at when it is created, not later, and what it brings to others does not count', async () => {

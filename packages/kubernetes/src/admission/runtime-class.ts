@@ -4,7 +4,7 @@
 import { type DeepReadonly, deepCopy, StatusError } from '@kapstan/api';
 import { copyInSlices, type GroupVersionResource, getOwn, setOwn } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
-import { isAbout, nameIsPathSegment, refuse } from '@kapstan/apiserver/internal';
+import { hasSentEmpty, isAbout, nameIsPathSegment, refuse } from '@kapstan/apiserver/internal';
 import type { Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
 import type { RuntimeClass } from '@kapstan/kinds/node.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';
@@ -34,10 +34,15 @@ export function runtimeClass(reader: ObjectReader): AdmissionPlugin {
       if (spec === undefined) return;
       const { overhead } = (await classOf(reader, attributes, spec)) ?? {};
       if (overhead === undefined) {
-        if (spec.overhead !== undefined) throw refuse(attributes, unfoundedOverhead);
+        if (claimsOverhead(attributes, spec)) throw refuse(attributes, unfoundedOverhead);
       } else if (!isSameOverhead(overhead.podFixed, spec.overhead)) throw refuse(attributes, wrongOverhead);
     },
   };
+}
+
+/** An empty overhead is one too, though the stored form lacks it. */
+function claimsOverhead({ object }: AdmissionAttributes, { overhead }: PodSpec): boolean {
+  return overhead !== undefined || (object !== undefined && hasSentEmpty(object, ['spec', 'overhead']));
 }
 
 function newPodSpec(attributes: AdmissionAttributes): PodSpec | undefined {

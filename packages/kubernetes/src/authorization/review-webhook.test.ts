@@ -7,11 +7,11 @@ const limits: number[] = [];
 
 /** Calls a webhook that answers with this text. */
 function asked(text: string): Promise<ReviewStatus> {
-  const post: WebhookPool['post'] = async (_target, { maxAnswerBytes }) => {
+  const ask: WebhookPool['ask'] = async (_target, { maxAnswerBytes }) => {
     limits.push(maxAnswerBytes);
-    return Buffer.from(text);
+    return { body: Buffer.from(text), code: 200, contentType: 'application/json' };
   };
-  const pool = { post } as WebhookPool;
+  const pool = { ask } as WebhookPool;
   return reviewWebhook({ pool, target: { url: 'https://hook' }, version: 'v1', timeoutMs: 1000 })({});
 }
 
@@ -29,13 +29,18 @@ it('reads a long answer in several turns, of 1 MiB at most', async () => {
   expect(limits).toEqual([1024 * 1024]);
 });
 
-it.each(['status: {allowed: true}', '"status"', '&a [*a, *a]', ' '])('takes %s for no answer', async (text) => {
-  await expect(asked(text)).rejects.toThrow(
-    /^couldn't get version\/kind; json parse error: json: cannot unmarshal string into Go value of type struct/,
-  );
+it.each(['status: {allowed: true}', '# as YAML\n{status: {allowed: true}}'])('reads %j', async (text) => {
+  expect(await asked(text)).toEqual({ allowed: true, denied: false, reason: '' });
 });
 
-it.each(['{"status":{"allowed":true}', '{status: {allowed: true}}'])('names what is wrong with %s', async (text) => {
-  await expect(asked(text)).rejects.toThrow(/^couldn't get version\/kind; json parse error: /);
-  await expect(asked(text)).rejects.not.toThrow('cannot unmarshal string');
+it.each([
+  [
+    '"status"',
+    /^couldn't get version\/kind; json parse error: json: cannot unmarshal string into Go value of type struct/,
+  ],
+  ['&a [*a, *a]', /^yaml: anchor 'a' value contains itself/],
+  ['{"status":{"allowed":true}', /^couldn't get version\/kind; json parse error: unexpected end of JSON input/],
+  ['{status: {allowed: true}}', /^couldn't get version\/kind; json parse error: invalid character 's'/],
+])('names what is wrong with %s', async (text, why) => {
+  await expect(asked(text)).rejects.toThrow(why);
 });

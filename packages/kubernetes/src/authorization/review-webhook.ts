@@ -2,21 +2,18 @@
 // v1beta1. Source: apiserver plugin/pkg/authorizer/webhook (subjectAccessReviewV1ClientGW,
 // subjectAccessReviewV1beta1ClientGW).
 import { stringifyJson } from '@kapstan/api';
-import { formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
+import type { SlicedWork } from '@kapstan/api/internal';
 import type { ReviewSpec, ReviewStatus, WebhookPool, WebhookTarget } from '@kapstan/apiserver';
 import {
-  DecodeError,
   decodeTypedInSlices,
   fileSchema,
-  interpretKind,
-  kindRegistry,
-  readDocumentInSlices,
+  readReviewDocument,
   type SchemaNode,
   StrictErrors,
   structSchema,
   textSchema,
-  typeMeta,
   WebhookError,
+  type WebhookPoolAnswer,
 } from '@kapstan/apiserver/internal';
 import { runInTurns } from '@kapstan/storage';
 
@@ -28,6 +25,7 @@ export interface ReviewWebhookOptions {
   readonly timeoutMs: number;
 }
 
+const group = 'authorization.k8s.io';
 const kind = 'SubjectAccessReview';
 /** A webhook may send the whole review back. */
 const maxAnswerBytes = 1024 * 1024;
@@ -50,20 +48,19 @@ function schemaOf(version: string): SchemaNode {
 /** Returns the function that asks the webhook once. */
 export function reviewWebhook(options: ReviewWebhookOptions): (spec: ReviewSpec) => Promise<ReviewStatus> {
   const { pool, target, version, timeoutMs } = options;
-  const apiVersion = `authorization.k8s.io/${version}`;
   const schema = schemaOf(version);
   return async (spec) => {
     const review = {
       kind,
-      apiVersion,
+      apiVersion: `${group}/${version}`,
       metadata: {},
       spec: version === 'v1' ? spec : oldSpec(spec),
       status: { allowed: false },
     };
     const body = Buffer.from(stringifyJson(review));
-    const answer = await pool.post(target, { body, timeoutSeconds: timeoutMs / 1000, maxAnswerBytes, timeoutText });
+    const answer = await pool.ask(target, { body, timeoutSeconds: timeoutMs / 1000, maxAnswerBytes, timeoutText });
     try {
-      return await runInTurns(readStatus(answer.toString('utf8'), { apiVersion, schema }));
+      return await runInTurns(readStatus(answer, { version, schema }));
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       throw new WebhookError(error.message, { cause: error, reason: 'refused' });
@@ -77,31 +74,14 @@ function oldSpec({ groups, ...spec }: ReviewSpec): object {
 }
 
 interface ExpectedReview {
-  readonly apiVersion: string;
+  readonly version: string;
   readonly schema: SchemaNode;
 }
 
-function* readStatus(text: string, { apiVersion, schema }: ExpectedReview): SlicedWork<ReviewStatus> {
-  if (text === '') throw new DecodeError('0-length response with status code: 200 and content type: application/json');
-  const strict = new StrictErrors();
-  const { value, repeats } = yield* readAnswer(text, strict);
-  const [group = '', version = ''] = apiVersion.split('/');
-  const said = interpretKind(value, { group, version, kind });
-  const saidVersion = formatApiVersion(said);
-  if (said.kind !== kind || saidVersion !== apiVersion)
-    throw new DecodeError(`no kind "${said.kind}" is registered for version "${saidVersion}" ${kindRegistry}`);
-  const decoded = yield* decodeTypedInSlices(value, { schema, strict, repeats, words: 'json' });
-  const { allowed = false, denied = false, reason = '' } = (decoded as { status?: Partial<ReviewStatus> }).status ?? {};
+function* readStatus(answer: WebhookPoolAnswer, { version, schema }: ExpectedReview): SlicedWork<ReviewStatus> {
+  const { value, repeats } = yield* readReviewDocument(answer, { group, version, kind });
+  const typed = { schema, strict: new StrictErrors(), repeats, words: 'json' } as const;
+  const decoded = (yield* decodeTypedInSlices(value, typed)) as { status?: Partial<ReviewStatus> } | undefined;
+  const { allowed = false, denied = false, reason = '' } = decoded?.status ?? {};
   return { allowed, denied, reason };
-}
-
-/** Webhooks answer with JSON. YAML, which kube-apiserver would also read, is refused like plain text. */
-function* readAnswer(text: string, strict: StrictErrors): ReturnType<typeof readDocumentInSlices> {
-  try {
-    return yield* readDocumentInSlices(text, { mediaType: 'application/json' }, strict);
-  } catch (error) {
-    if (!(error instanceof DecodeError) || text.trimStart().startsWith('{')) throw error;
-    const what = `json: cannot unmarshal string into Go value of type ${typeMeta}`;
-    throw new DecodeError(`couldn't get version/kind; json parse error: ${what}`, { cause: error });
-  }
 }

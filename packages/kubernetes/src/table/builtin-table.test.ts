@@ -39,6 +39,14 @@ const leastObject: UnstructuredObject = {
   regarding: reference,
 };
 
+/** By "apps/v1/deployments". */
+const tables = new Map(
+  builtinResources().map(({ group, version, resource, table }) => [
+    `${group === '' ? '' : `${group}/`}${version}/${resource}`,
+    table,
+  ]),
+);
+
 const nowMs = Date.parse('2026-01-01T00:00:05Z');
 
 /** "/apis/apps/v1/namespaces/facts/deployments" → "apps/v1/deployments". */
@@ -59,8 +67,8 @@ describe('tables of the built-in resources', () => {
 
   it.each(rows)('prints %s as Kubernetes does', (name, expected) => {
     const { path, stored } = cases[name]!;
-    const table = builtinTable(idOf(path));
-    const told = table.cells(withValues(stored));
+    const table = tables.get(idOf(path)) ?? builtinTable(idOf(path));
+    const told = table.cells(withValues(stored) as UnstructuredObject);
     const actual = cellsAt(told, nowMs);
     expect(new RowCells(told).at(nowMs)).toBe(JSON.stringify(actual));
     const comparable = withValues(expected).map((cell, index) => (cell === '<age>' ? actual[index] : cell));

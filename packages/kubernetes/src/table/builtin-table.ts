@@ -33,7 +33,6 @@ const printers: ReadonlyMap<string, Cells<never>> = new Map<string, Cells<never>
   ['apps/v1/deployments', workload.deploymentCells],
   ['apps/v1/replicasets', workload.replicaSetCells],
   ['apps/v1/statefulsets', workload.statefulSetCells],
-  ['autoscaling/v1/horizontalpodautoscalers', workload.autoscalerV1Cells],
   ['autoscaling/v2/horizontalpodautoscalers', workload.autoscalerCells],
   ['batch/v1/cronjobs', workload.cronJobCells],
   ['batch/v1/jobs', workload.jobCells],

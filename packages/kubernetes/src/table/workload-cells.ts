@@ -4,7 +4,6 @@ import { type DeepReadonly, parseTime } from '@kapstan/api';
 import { Age, timeSince } from '@kapstan/apiserver';
 import { humanDuration } from '@kapstan/apiserver/internal';
 import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from '@kapstan/kinds/apps/v1';
-import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from '@kapstan/kinds/autoscaling/v1';
 import type {
   HorizontalPodAutoscaler,
   MetricSpec,
@@ -131,20 +130,6 @@ export const autoscalerCells: Cells<HorizontalPodAutoscaler> = (object) => [
   object.status?.currentReplicas ?? 0,
   ageOf(object),
 ];
-
-export const autoscalerV1Cells: Cells<HorizontalPodAutoscalerV1> = (object) => {
-  const target = object.spec?.targetCPUUtilizationPercentage;
-  const current = object.status?.currentCPUUtilizationPercentage;
-  return [
-    nameOf(object),
-    `${object.spec?.scaleTargetRef.kind ?? ''}/${object.spec?.scaleTargetRef.name ?? ''}`,
-    target === undefined ? none : `cpu: ${current === undefined ? '<unknown>' : `${current}%`}/${target}%`,
-    object.spec?.minReplicas === undefined ? '<unset>' : String(object.spec.minReplicas),
-    object.spec?.maxReplicas ?? 0,
-    object.status?.currentReplicas ?? 0,
-    ageOf(object),
-  ];
-};
 
 const maxMetrics = 2;
 

@@ -10,7 +10,8 @@ const allowed = { uid: 'u', allowed: true };
 function outcome(body: unknown, changes: Partial<ExpectedReview> = {}): unknown {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   try {
-    return runWhole(readAdmissionReview(Buffer.from(text), { ...expected, ...changes }));
+    const answer = { body: Buffer.from(text), code: 200, contentType: 'application/json' };
+    return runWhole(readAdmissionReview(answer, { ...expected, ...changes }));
   } catch (error) {
     if (!(error instanceof WebhookCallError)) throw error;
     return error.message.replace('failed calling webhook "w.example.com": ', '');

@@ -1,19 +1,10 @@
 // Reads the AdmissionReview that a webhook answers, with kube-apiserver's errors for malformed ones. Used by
-// webhook-caller.ts. Source: plugin/webhook/request VerifyAdmissionResponse, client-go rest.Result.Into.
-import {
-  type AdmissionResponse,
-  formatApiVersion,
-  goQuote,
-  isJsonObject,
-  JsonSyntaxError,
-  type SlicedWork,
-} from '@kapstan/api/internal';
-import { kindRegistry, typeMeta } from '../../schema/decode-object.ts';
+// webhook-caller.ts. Source: plugin/webhook/request VerifyAdmissionResponse.
+import { type AdmissionResponse, formatApiVersion, goQuote, type SlicedWork } from '@kapstan/api/internal';
 import { StrictErrors } from '../../schema/field-validation.ts';
-import { jsonKind } from '../../schema/go/go-types.ts';
-import { decodeText, readJsonText } from '../../schema/json-reader.ts';
 import type { SchemaNode } from '../../schema/node/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
+import { type ReviewAnswer, readReviewDocument } from '../../webhook/review-document.ts';
 import { type ReviewVersion, reviewGroup } from './admission-review.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 
@@ -73,8 +64,8 @@ function schemaOf(version: ReviewVersion): SchemaNode {
 }
 
 /** Returns the response. Throws WebhookCallError for everything that kube-apiserver takes for a failed call. */
-export function* readAdmissionReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<AdmissionResponse> {
-  const review = yield* decodeReview(body, expected);
+export function* readAdmissionReview(answer: ReviewAnswer, expected: ExpectedReview): SlicedWork<AdmissionResponse> {
+  const review = yield* decodeReview(answer, expected);
   const fault = faultOf(review, expected);
   const response = review.response as AdmissionResponse;
   // The older version has one type of patch, whatever the answer calls it.
@@ -89,57 +80,16 @@ interface Review {
   readonly response?: AdmissionResponse;
 }
 
-function* decodeReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<Review> {
-  const failed = (why: string, cause?: unknown): WebhookCallError =>
-    new WebhookCallError(expected.webhook, { why: `failed to call webhook: ${why}`, code: 503, cause });
+function* decodeReview(answer: ReviewAnswer, { version, webhook }: ExpectedReview): SlicedWork<Review> {
   try {
-    const { value, repeats } = yield* readJsonText(decodeText(body));
-    if (value !== null && !isJsonObject(value)) throw failed(noKind(jsonKind(value)));
-    const said = value ?? {};
-    const wrong = kindFault(said, expected.version);
-    if (wrong !== undefined) throw failed(wrong);
-    const options = {
-      schema: reviewSchemas[expected.version],
-      strict: new StrictErrors(),
-      repeats,
-      words: 'json',
-    } as const;
+    const kind = { group: reviewGroup, version, kind: 'AdmissionReview' };
+    const { value, repeats } = yield* readReviewDocument(answer, kind);
+    const options = { schema: reviewSchemas[version], strict: new StrictErrors(), repeats, words: 'json' } as const;
     return ((yield* decodeTypedInSlices(value, options)) ?? {}) as Review;
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw failed(syntaxFault(body, error), error);
-    if (error instanceof DecodeError) throw failed(error.message, error);
-    throw error;
+    if (!(error instanceof DecodeError)) throw error;
+    throw new WebhookCallError(webhook, { why: `failed to call webhook: ${error.message}`, code: 503, cause: error });
   }
-}
-
-/** Returns Kubernetes' text of the error. Kubernetes reads a body that does not begin with "{" as YAML, where plain text is a string. */
-function syntaxFault(body: Uint8Array, { message }: JsonSyntaxError): string {
-  const isObject = decodeText(body).trimStart().startsWith('{');
-  return isObject ? `${unreadKind}${message}` : noKind('string');
-}
-
-const unreadKind = "couldn't get version/kind; json parse error: ";
-
-function noKind(found: string): string {
-  return `${unreadKind}json: cannot unmarshal ${found} into Go value of type ${typeMeta}`;
-}
-
-/** Returns the fault of the kind that an answer names. An answer without a kind is accepted as the expected one. */
-function kindFault(said: Readonly<Record<string, unknown>>, version: ReviewVersion): string | undefined {
-  const { kind = '', apiVersion = '' } = said;
-  if (typeof kind !== 'string' || typeof apiVersion !== 'string') return undefined;
-  const named = { kind: kind || 'AdmissionReview', apiVersion: apiVersion || `${reviewGroup}/${version}` };
-  if (named.apiVersion === 'v1' && named.kind === 'Status') return unconverted('v1.Status', version);
-  const known = ['v1', 'v1beta1'].find((candidate) => named.apiVersion === `${reviewGroup}/${candidate}`);
-  if (known === undefined || named.kind !== 'AdmissionReview') {
-    return `no kind ${goQuote(named.kind)} is registered for version ${goQuote(named.apiVersion)} ${kindRegistry}`;
-  }
-  if (known === version) return undefined;
-  return unconverted(`${known}.AdmissionReview`, version);
-}
-
-function unconverted(type: string, version: ReviewVersion): string {
-  return `converting (${type}) to (${version}.AdmissionReview): unknown conversion`;
 }
 
 function faultOf(review: Review, { version, uid, isMutating }: ExpectedReview): string | undefined {

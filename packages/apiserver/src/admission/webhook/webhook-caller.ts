@@ -5,7 +5,7 @@ import { tooManyRequests } from '@kapstan/api/errors';
 import { type AdmissionResponse, type CallSignal, goQuote, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { Span } from '../../tracing/span.ts';
-import { WebhookError, type WebhookPool } from '../../webhook/webhook-pool.ts';
+import { WebhookError, type WebhookPool, type WebhookPoolAnswer } from '../../webhook/webhook-pool.ts';
 import type { WebhookTarget } from '../../webhook/webhook-target.ts';
 import type { Invocation } from '../matching/invocation.ts';
 import { admissionRequest, type ReviewVersion, reviewGroup } from './admission-review.ts';
@@ -85,22 +85,20 @@ export class RemoteCaller implements WebhookCaller {
       request: admissionRequest(invocation, uid),
     };
     const text = await runInTurns(stringifyInSlices(review), signal);
-    const body = await this.#post(call, Buffer.from(text, 'utf8'));
+    const answer = await this.#post(call, Buffer.from(text, 'utf8'));
     span?.addEvent('Request completed');
-    const response = await runInTurns(readAdmissionReview(body, { version, uid, isMutating, webhook }), signal);
+    const response = await runInTurns(readAdmissionReview(answer, { version, uid, isMutating, webhook }), signal);
     return { response };
   }
 
-  async #post({ webhook, invocation, signal, span }: ReviewCall, body: Buffer): Promise<Uint8Array> {
+  async #post({ webhook, invocation, signal, span }: ReviewCall, body: Buffer): Promise<WebhookPoolAnswer> {
     const { pool, target, timeoutSeconds } = this.#options;
     const part = span?.startPart('HTTP POST', { 'http.request.method': 'POST' }, 'client');
     const trace = { traceParent: part?.traceParent, baggage: invocation.attributes.context.baggage };
     try {
       const answer = await pool.ask(target, { body, timeoutSeconds, maxAnswerBytes, timeoutText, signal, ...trace });
       part?.addAttributes({ 'http.response.status_code': answer.code });
-      const fault = answerFault(answer);
-      if (fault === undefined) return answer.body;
-      throw new WebhookError(fault, { reason: 'refused' });
+      return answer;
     } catch (error) {
       part?.fail();
       if (!(error instanceof WebhookError)) throw error;
@@ -131,18 +129,6 @@ function startSpan({ webhook, configuration, invocation, isMutating }: WebhookQu
     operation: attributes.operation,
     UID: uid,
   });
-}
-
-interface Answered {
-  readonly body: Uint8Array;
-  readonly contentType: string;
-  readonly code: number;
-}
-
-/** The type of an answer does not matter. Source: client-go rest.Result.Into. */
-function answerFault({ body, contentType, code }: Answered): string | undefined {
-  if (body.length > 0) return undefined;
-  return `0-length response with status code: ${code} and content type: ${contentType}`;
 }
 
 function busyText(webhook: string, { message }: WebhookError): string {

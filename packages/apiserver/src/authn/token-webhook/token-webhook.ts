@@ -3,11 +3,12 @@
 import type { Clock, Logger } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
+import type { ReviewKind } from '../../webhook/review-document.ts';
 import type { WebhookPool } from '../../webhook/webhook-pool.ts';
 import { askWithRetries } from '../../webhook/webhook-retries.ts';
 import type { WebhookTarget } from '../../webhook/webhook-target.ts';
 import type { TokenAuthenticator, TokenResult } from '../token-authenticator.ts';
-import { type ReviewKind, readReviewStatus, type TokenReviewStatus } from './review-answer.ts';
+import { readReviewStatus, type TokenReviewStatus } from './review-answer.ts';
 
 /** Options of a {@link TokenWebhook}. */
 export interface TokenWebhookOptions {
@@ -72,7 +73,7 @@ export class TokenWebhook implements TokenAuthenticator {
   async #askOnce(body: Buffer, signal: AbortSignal): Promise<TokenReviewStatus> {
     const { pool, target, review } = this.#options;
     const call = { body, timeoutSeconds: timeoutMs / 1000, maxAnswerBytes, signal };
-    const answer = await pool.post(target, call);
+    const answer = await pool.ask(target, call);
     return runInTurns(readReviewStatus(answer, review));
   }
 }

@@ -22,14 +22,14 @@ describe('metadata as JSON', () => {
     const metadata =
       '{"resourceVersion":"7","name":"a","annotations":{"n":"\\u0041}"},"generation":12345678901234567890}';
     const stored = unparsed(`{"kind":"ConfigMap","apiVersion":"v1","metadata":${metadata},"data":{"metadata":"{"}}`);
-    expect(Buffer.from(metadataJson(stored, version)).toString()).toBe(
+    expect(Buffer.from(metadataJson(stored, version, {})).toString()).toBe(
       `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":${metadata}}`,
     );
   });
 
   it('is made of the object where its bytes are not known, and these are not made for it', () => {
     const stored = new Stored<UnstructuredObject>(key, 7 as Revision, plain);
-    expect(JSON.parse(Buffer.from(metadataJson(stored, 'v1')).toString())).toEqual({
+    expect(JSON.parse(Buffer.from(metadataJson(stored, 'v1', {})).toString())).toEqual({
       ...{ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' },
       metadata: plain.metadata,
     });
@@ -41,7 +41,7 @@ describe('metadata as JSON', () => {
     (json) => {
       const stored = new Stored<UnstructuredObject>(key, 7 as Revision, JSON.parse(json));
       stored.rememberEncoded(jsonEncoding.name, Buffer.from(json));
-      expect(JSON.parse(Buffer.from(metadataJson(stored, 'v1')).toString())).toMatchObject({ metadata: {} });
+      expect(JSON.parse(Buffer.from(metadataJson(stored, 'v1', {})).toString())).toMatchObject({ metadata: {} });
     },
   );
 });

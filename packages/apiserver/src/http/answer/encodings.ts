@@ -13,6 +13,9 @@ export type StoredObject = Stored<UnstructuredObject>;
 type ObjectEncoding = Encoding<UnstructuredObject>;
 export type MetadataVersion = 'v1' | 'v1beta1';
 
+/** What decides which metadata is shown without the rest of its object. */
+type MetadataOwner = Pick<ResourceDefinition, 'versionAnnotations'>;
+
 const wireEncoding = jsonEncoding as ObjectEncoding;
 const encoder = new TextEncoder();
 const newline = 10;
@@ -63,18 +66,35 @@ export function listItemEncoding(definition: ResourceDefinition): ObjectEncoding
 }
 
 const metadataEncodings: Readonly<Record<MetadataVersion, ObjectEncoding>> = {
-  v1: metadataEncoding('v1'),
-  v1beta1: metadataEncoding('v1beta1'),
+  v1: metadataEncoding('v1', {}),
+  v1beta1: metadataEncoding('v1beta1', {}),
 };
 
 /** Returns PartialObjectMetadata as JSON. */
-export function metadataJson(stored: StoredObject, version: MetadataVersion): Uint8Array {
-  return stored.encoded(metadataEncodings[version]);
+export function metadataJson(stored: StoredObject, version: MetadataVersion, owner: MetadataOwner): Uint8Array {
+  const isWhole = owner.versionAnnotations === undefined;
+  return stored.encoded(isWhole ? metadataEncodings[version] : metadataEncoding(version, owner));
 }
 
-export function partialMetadata(object: { readonly metadata?: unknown }, version: MetadataVersion): UnstructuredObject {
-  const metadata = (object.metadata ?? {}) as NonNullable<UnstructuredObject['metadata']>;
+export function partialMetadata(
+  object: { readonly metadata?: unknown },
+  version: MetadataVersion,
+  owner: MetadataOwner,
+): UnstructuredObject {
+  const metadata = withoutVersion((object.metadata ?? {}) as ObjectMeta, owner);
   return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
+}
+
+type ObjectMeta = NonNullable<UnstructuredObject['metadata']>;
+
+/** Kubernetes takes the metadata before it converts the object to the version, which is what adds these annotations. */
+function withoutVersion(metadata: ObjectMeta, { versionAnnotations }: MetadataOwner): ObjectMeta {
+  const { annotations } = metadata;
+  if (versionAnnotations === undefined || annotations === undefined) return metadata;
+  const left = Object.entries(annotations).filter(([name]) => !versionAnnotations.has(name));
+  const shown: ObjectMeta = { ...metadata, annotations: Object.fromEntries(left) };
+  if (left.length === 0) delete shown.annotations;
+  return shown;
 }
 
 /**
@@ -86,21 +106,22 @@ export function metadataHead(version: MetadataVersion): string {
 
 /**
  * Cuts the metadata out of the object's own bytes, without the parsing and encoding that are most of the work of a
- * metadata list. Returns undefined when the bytes are not at hand.
+ * metadata list. Returns undefined when the bytes are not at hand, or show too much.
  */
-export function metadataBytes({ knownJson }: StoredObject): Uint8Array | undefined {
+export function metadataBytes({ knownJson }: StoredObject, owner: MetadataOwner): Uint8Array | undefined {
+  if (owner.versionAnnotations !== undefined) return undefined;
   const metadata = knownJson && jsonMember(knownJson, 'metadata');
   return metadata?.[0] === braceOpen ? metadata : undefined;
 }
 
-function metadataEncoding(version: MetadataVersion): ObjectEncoding {
+function metadataEncoding(version: MetadataVersion, owner: MetadataOwner): ObjectEncoding {
   const head = Buffer.from(metadataHead(version));
   return {
     name: `metadata-${version}`,
     encode: (stored) => {
-      const metadata = metadataBytes(stored);
+      const metadata = metadataBytes(stored, owner);
       if (metadata !== undefined) return Buffer.concat([head, metadata, braceClose]);
-      return encoder.encode(stringifyJson(partialMetadata(stored.object, version)));
+      return encoder.encode(stringifyJson(partialMetadata(stored.object, version, owner)));
     },
   };
 }
@@ -114,8 +135,8 @@ const objectFrames: Readonly<Record<ChangeType, ObjectEncoding>> = {
   DELETED: objectFrameEncoding('DELETED'),
 };
 const metadataFrames: Readonly<Record<MetadataVersion, Readonly<Record<ChangeType, ObjectEncoding>>>> = {
-  v1: metadataFrameEncodings('v1'),
-  v1beta1: metadataFrameEncodings('v1beta1'),
+  v1: metadataFrameEncodings('v1', {}),
+  v1beta1: metadataFrameEncodings('v1beta1', {}),
 };
 
 /** Returns the event as a line of a JSON watch, shared by all its watchers. */
@@ -124,8 +145,13 @@ export function objectFrame(type: ChangeType, stored: StoredObject): Uint8Array 
 }
 
 /** Returns the same line with metadata only. */
-export function metadataFrame(type: ChangeType, stored: StoredObject, version: MetadataVersion): Uint8Array {
-  return stored.encoded(metadataFrames[version][type]);
+export function metadataFrame(
+  type: ChangeType,
+  stored: StoredObject,
+  { version, owner }: { readonly version: MetadataVersion; readonly owner: MetadataOwner },
+): Uint8Array {
+  const isWhole = owner.versionAnnotations === undefined;
+  return stored.encoded((isWhole ? metadataFrames[version] : metadataFrameEncodings(version, owner))[type]);
 }
 
 /** Returns the line of a watch for an object in JSON. */
@@ -140,10 +166,13 @@ function objectFrameEncoding(type: ChangeType): ObjectEncoding {
   return { name: `watch-${type}`, encode: (stored) => frameOf(type, objectJson(stored)) };
 }
 
-function metadataFrameEncodings(version: MetadataVersion): Readonly<Record<ChangeType, ObjectEncoding>> {
+function metadataFrameEncodings(
+  version: MetadataVersion,
+  owner: MetadataOwner,
+): Readonly<Record<ChangeType, ObjectEncoding>> {
   const encoding = (type: ChangeType): ObjectEncoding => ({
     name: `watch-metadata-${version}-${type}`,
-    encode: (stored) => frameOf(type, metadataJson(stored, version)),
+    encode: (stored) => frameOf(type, metadataJson(stored, version, owner)),
   });
   return { ADDED: encoding('ADDED'), MODIFIED: encoding('MODIFIED'), DELETED: encoding('DELETED') };
 }
@@ -157,12 +186,8 @@ export function objectMessage(stored: StoredObject, message: Message): Uint8Arra
 }
 
 /** Returns PartialObjectMetadata as a protobuf message. */
-export function metadataMessage(stored: StoredObject): Uint8Array {
-  return stored.encoded(metadataMessageEncoding);
+export function metadataMessage(stored: StoredObject, owner: MetadataOwner): Uint8Array {
+  const message = metaTypes.message('meta/v1.PartialObjectMetadata');
+  const encode = (): Uint8Array => encodeMessage(message, partialMetadata(stored.object, 'v1', owner));
+  return stored.encoded({ name: 'protobuf-metadata', encode });
 }
-
-const metadataMessageEncoding: ObjectEncoding = {
-  name: 'protobuf-metadata',
-  encode: (stored) =>
-    encodeMessage(metaTypes.message('meta/v1.PartialObjectMetadata'), partialMetadata(stored.object, 'v1')),
-};

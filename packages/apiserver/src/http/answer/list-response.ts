@@ -105,7 +105,7 @@ function shapeOf(exchange: Exchange, answer: ListAnswer): ListShape {
     return tableShape(definition, metadata, { version: target.version, includeObject, nowMs: answer.clock.now() });
   }
   if (target.kind === 'PartialObjectMetadata') throw shapeMismatch(definition, 'one', definition.isCustom === true);
-  return metadataShape(metadata, target.version);
+  return metadataShape(definition, metadata, target.version);
 }
 
 function listMetadata(list: StoredList<UnstructuredObject>): Record<string, unknown> {
@@ -141,14 +141,18 @@ function withoutType(stored: StoredObject): unknown {
   return rest;
 }
 
-function metadataShape(metadata: Record<string, unknown>, version: MetadataVersion): ListShape {
+function metadataShape(
+  definition: ResourceDefinition,
+  metadata: Record<string, unknown>,
+  version: MetadataVersion,
+): ListShape {
   return {
     fields: { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${version}`, metadata },
     itemsField: 'items',
     empty: 'null',
     opening: '',
-    value: (stored) => stored.view((object) => partialMetadata(object, version)),
-    write: (stored, push) => push(metadataJson(stored, version)),
+    value: (stored) => stored.view((object) => partialMetadata(object, version, definition)),
+    write: (stored, push) => push(metadataJson(stored, version, definition)),
   };
 }
 
@@ -267,7 +271,7 @@ async function sendProtobufList(writer: BodyWriter, { definition, list, form }: 
     : { group, version, kind: listKind };
   const message = isMetadata ? undefined : definition.schema.types?.messageOfKind(definition);
   const encode = (stored: StoredObject): Uint8Array =>
-    message === undefined ? metadataMessage(stored) : objectMessage(stored, message);
+    message === undefined ? metadataMessage(stored, definition) : objectMessage(stored, message);
   const head = new ProtobufWriter();
   head.bytes(1, encodeMessage(metaTypes.message('meta/v1.ListMeta'), listMetadata(list)));
   const metadata = head.finish();

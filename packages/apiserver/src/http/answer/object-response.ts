@@ -123,7 +123,7 @@ function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>,
       return { ...tableFields(table, metadata, options), rows: [tableRow({ ...definition, table }, object, options)] };
     }
     case 'PartialObjectMetadata':
-      return partialMetadata(object, target.version);
+      return partialMetadata(object, target.version, definition);
     case 'PartialObjectMetadataList':
       throw shapeMismatch(definition, 'list', definition.isCustom === true);
   }

@@ -67,7 +67,10 @@ export function tableRow(
   object: DeepReadonly<UnstructuredObject>,
   options: TableOptions,
 ): Record<string, unknown> {
-  return { cells: cellsAt(definition.table.cells(object), options.nowMs), object: includedObject(object, options) };
+  return {
+    cells: cellsAt(definition.table.cells(object), options.nowMs),
+    object: includedObject(definition, object, options),
+  };
 }
 
 /** Writes one row as JSON; the object in it is shared bytes. */
@@ -78,9 +81,9 @@ export function writeTableRow(
 ): void {
   const write = (): void => {
     const head = `{"cells":${rowCellsOf(definition.table, stored).at(options.nowMs)},"object":`;
-    const metadata = options.includeObject === 'Metadata' ? metadataBytes(stored) : undefined;
+    const metadata = options.includeObject === 'Metadata' ? metadataBytes(stored, definition) : undefined;
     push(Buffer.from(metadata === undefined ? head : head + metadataHead(options.version)));
-    push(metadata ?? includedJson(stored, options));
+    push(metadata ?? includedJson(definition, stored, options));
     push(metadata === undefined ? rowTail : rowTailAfterMetadata);
   };
   // The view is parsed once for both the cells and the included object.
@@ -115,23 +118,27 @@ const rowTail = Buffer.from('}');
 const rowTailAfterMetadata = Buffer.from('}}');
 const nullJson = Buffer.from('null');
 
-function includedJson(stored: StoredObject, options: TableOptions): Uint8Array {
+function includedJson(definition: ResourceDefinition, stored: StoredObject, options: TableOptions): Uint8Array {
   switch (options.includeObject) {
     case 'None':
       return nullJson;
     case 'Metadata':
-      return metadataJson(stored, options.version);
+      return metadataJson(stored, options.version, definition);
     case 'Object':
       return objectJson(stored);
   }
 }
 
-function includedObject(object: DeepReadonly<UnstructuredObject>, options: TableOptions): unknown {
+function includedObject(
+  definition: ResourceDefinition,
+  object: DeepReadonly<UnstructuredObject>,
+  options: TableOptions,
+): unknown {
   switch (options.includeObject) {
     case 'None':
       return null;
     case 'Metadata':
-      return partialMetadata(object, options.version);
+      return partialMetadata(object, options.version, definition);
     case 'Object':
       return object;
   }

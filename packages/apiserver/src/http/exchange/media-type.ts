@@ -145,34 +145,6 @@ export function essenceOf(header: string): string {
   return (header.split(';')[0] ?? '').trim().toLowerCase();
 }
 
-/** Matches a parameter: a name, and a word or a quoted text. */
-const parameterOf =
-  /[\t-\r ]*;[\t-\r ]*([\w!#$%&'*+.^`{|}~-]+)[\t-\r ]*=[\t-\r ]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[^"\\\r\n]|\\[^\r\n])*)")/y;
-/** A backslash escapes only these characters; before any other it is a plain backslash. */
-const escaped = /\\([()<>@,;:\\"/[\]?=])/g;
-
-/**
- * True when Go can read the parameters: none occurs twice with different values; the last one may be missing. Source:
- * mime.ParseMediaType.
- */
-export function hasWellFormedParameters(header: string): boolean {
-  const start = header.indexOf(';');
-  if (start < 0) return true;
-  const values = new Map<string, string>();
-  let end = start;
-  for (;;) {
-    parameterOf.lastIndex = end;
-    const found = parameterOf.exec(header);
-    if (found === null) return /^[\t-\r ]*(?:;[\t-\r ]*)?$/.test(header.slice(end));
-    const [, name = '', word, quoted = ''] = found;
-    const key = name.toLowerCase();
-    const value = word ?? quoted.replaceAll(escaped, '$1');
-    if ((values.get(key) ?? value) !== value) return false;
-    values.set(key, value);
-    end = parameterOf.lastIndex;
-  }
-}
-
 function wildcards(media: MediaType): number {
   return (media.type === '*' ? 2 : 0) + (media.subtype === '*' ? 1 : 0);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { hasWellFormedParameters, parseAccept } from './media-type.ts';
+import { hasWellFormedParameters } from '../../schema/formats/media-type-syntax.ts';
+import { parseAccept } from './media-type.ts';
 import { negotiateInput, negotiatePlainOutput, negotiateResourceOutput, negotiateStreamOutput } from './negotiation.ts';
 
 const request = (accept?: string, more: { query?: string; userAgent?: string } = {}) => ({

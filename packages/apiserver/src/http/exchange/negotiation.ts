@@ -4,7 +4,8 @@ import { StatusError } from '@kapstan/api';
 import { notAcceptable } from '@kapstan/api/errors';
 import { jsonFormat, type WireFormat, wireFormats } from '../../codec/wire-format.ts';
 import { unknownBodyFormat } from '../../registry/definition/route-errors.ts';
-import { essenceOf, hasWellFormedParameters, type MediaType, parseAccept } from './media-type.ts';
+import { hasWellFormedParameters } from '../../schema/formats/media-type-syntax.ts';
+import { essenceOf, type MediaType, parseAccept } from './media-type.ts';
 
 export const knownMediaTypes: readonly string[] = wireFormats.map((format) => format.mediaType);
 const knownStreams: readonly string[] = wireFormats

@@ -287,3 +287,45 @@ describe('requests under priority and fairness', () => {
     await running;
   });
 });
+
+it('requests that arrive together wait in queues, so that those of another user do not come last', async () => {
+  const clock = new VirtualClock();
+  const realNow = clock.monotonicNow.bind(clock);
+  const served: string[] = [];
+  // Each request takes 10 ms of the processor, and waits for nothing.
+  clock.monotonicNow = () => realNow() + 10 * served.length;
+  const control = new FlowControl({
+    seats: 2,
+    configuration: configuration({ queues: 64, handSize: 2, queueLengthLimit: 20 }),
+    statsOf: () => undefined,
+    watchIndexes: new Map(),
+    withoutEvents: new Set(),
+    clock,
+  });
+  const arrived: (() => void)[] = [];
+  const server = await startTestServer(openLmdbEngine, {
+    definitions: [],
+    authentication: { authenticators: [tokenAuthenticator(users)] },
+    authorizer: {
+      authorize: (attributes) => {
+        served.push(attributes.user.name);
+        return alwaysAllow.authorize(attributes);
+      },
+    },
+    onRequest: () => new Promise((resolve) => arrived.push(resolve)),
+    flowControl: control,
+    clock,
+  });
+  const sent: Promise<unknown>[] = [];
+  for (const name of [...Array.from({ length: 12 }, () => 'ann'), 'bob']) {
+    sent.push(server.send('GET', '/version', as(name)));
+    while (arrived.length < sent.length) await nextTurn();
+  }
+  // Callbacks of one turn, each of which ends before the next begins, as those of sockets do.
+  for (const go of arrived) setImmediate(go);
+  await Promise.all(sent);
+  expect(served).toHaveLength(13);
+  expect(served.indexOf('bob')).toBeLessThan(5);
+  await server.close();
+  control.close();
+});

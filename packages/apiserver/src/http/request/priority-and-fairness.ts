@@ -1,7 +1,7 @@
 // PriorityAndFairness makes requests wait for seats of their priority level, and refuses those that wait too long. It sits between HTTP and
 // flowcontrol/flow-control.ts. Used by request-chain.ts. Source: filters/priority-and-fairness.go.
 import { type Clock, parseFieldSelector } from '@kapstan/api';
-import type { MetricFamily } from '@kapstan/api/internal';
+import { type MetricFamily, TurnShare } from '@kapstan/api/internal';
 import type { ClassifiedRequest } from '../../flowcontrol/active-schema.ts';
 import type { FlowControl } from '../../flowcontrol/flow-control.ts';
 import { flowControlMetrics } from '../../flowcontrol/flow-control-metrics.ts';
@@ -19,6 +19,11 @@ import {
 
 /** Longest wait, whatever time a request has. */
 const maxWaitMs = 60_000;
+/**
+ * Time per turn, in milliseconds, after which requests that have a seat wait for the next turn. Without it, a request that waits for no I/O has
+ * left its seat before the next one is read from its socket, so that nobody queues, and whoever sends most is served most.
+ */
+const seatedMs = 8;
 
 export interface PriorityAndFairnessPorts {
   readonly control: FlowControl;
@@ -30,10 +35,12 @@ export interface PriorityAndFairnessPorts {
 export class PriorityAndFairness implements RequestLimit {
   readonly #ports: PriorityAndFairnessPorts;
   readonly #control: FlowControl;
+  readonly #turns: TurnShare;
 
   constructor(ports: PriorityAndFairnessPorts) {
     this.#ports = ports;
     this.#control = ports.control;
+    this.#turns = new TurnShare(ports.clock, seatedMs);
   }
 
   enter(asked: LimitedRequest): RequestPlace | undefined | Promise<RequestPlace | undefined> {
@@ -44,7 +51,7 @@ export class PriorityAndFairness implements RequestLimit {
     const { schema, level } = request.active;
     exchange.setHeader('X-Kubernetes-PF-FlowSchema-UID', schema.uid);
     exchange.setHeader('X-Kubernetes-PF-PriorityLevel-UID', level.config.uid);
-    if (request.phase === 'executing') return this.#placeOf(request, asked);
+    if (request.phase === 'executing') return this.#begin(request, asked);
     if (request.phase === 'waiting') return this.#wait(request, asked);
     return refuse(exchange, request);
   }
@@ -61,6 +68,13 @@ export class PriorityAndFairness implements RequestLimit {
 
   families(): readonly MetricFamily[] {
     return flowControlMetrics(this.#control, this.#ports.clock.monotonicNow());
+  }
+
+  /** Where nobody has to queue, a seat need not be held for others. */
+  #begin(request: ClassifiedRequest, asked: LimitedRequest): RequestPlace | Promise<RequestPlace> {
+    const place = this.#placeOf(request, asked);
+    if (request.active.level.isUnlimited || this.#turns.hasTime()) return place;
+    return this.#turns.room().then(() => place);
   }
 
   #placeOf(request: ClassifiedRequest, { exchange, info }: LimitedRequest): RequestPlace {
@@ -92,7 +106,7 @@ export class PriorityAndFairness implements RequestLimit {
       );
       request.onAdmitted = () => {
         stop();
-        resolve(this.#placeOf(request, asked));
+        resolve(this.#begin(request, asked));
       };
       exchange.signal.addEventListener('abort', giveUp, { once: true });
     });

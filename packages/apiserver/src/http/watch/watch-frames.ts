@@ -81,10 +81,11 @@ export class WatchFrames {
   }
 
   #json(type: ChangeType, stored: StoredObject): Uint8Array {
-    const { target } = this.#options.form;
+    const { definition, form } = this.#options;
+    const { target } = form;
     if (target === undefined) return objectFrame(type, stored);
     if (target.kind === 'Table') return this.#tableFrame(type, stored);
-    return metadataFrame(type, stored, target.version);
+    return metadataFrame(type, stored, { version: target.version, owner: definition });
   }
 
   #tableFrame(type: ChangeType, stored: StoredObject): Uint8Array {
@@ -120,7 +121,7 @@ export class WatchFrames {
     const object = { kind: definition.kind, apiVersion: formatApiVersion(definition), metadata };
     const target = form.target;
     if (target === undefined) return this.#valueFrame('BOOKMARK', object);
-    const value = target.kind === 'Table' ? this.#table(object) : partialMetadata(object, target.version);
+    const value = target.kind === 'Table' ? this.#table(object) : partialMetadata(object, target.version, definition);
     return this.#valueFrame('BOOKMARK', value);
   }
 
@@ -146,7 +147,7 @@ export class WatchFrames {
 function envelopeOf(definition: ResourceDefinition, stored: StoredObject, form: OutputForm): Uint8Array {
   if (form.target !== undefined) {
     const kind = { group: 'meta.k8s.io', version: form.target.version, kind: 'PartialObjectMetadata' };
-    return wrapMessage(kind, metadataMessage(stored));
+    return wrapMessage(kind, metadataMessage(stored, definition));
   }
   const message = definition.schema.types?.messageOfKind(definition);
   if (message === undefined) throw new TypeError(`no protobuf form of ${definition.kind}`);

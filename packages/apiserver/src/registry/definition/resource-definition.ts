@@ -230,6 +230,10 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * True for an object whose validation takes longer than its size shows, so that it is validated by a thread too. Absent = there are none.
    */
   isSlowToValidate?(object: DeepReadonly<T>): boolean;
+  /**
+   * Annotations in which this version keeps what it has no field for. Tables and metadata alone lack them. Default none.
+   */
+  readonly versionAnnotations?: ReadonlySet<string> | undefined;
   /** Warning sent with every answer of a deprecated resource or version. */
   readonly deprecationWarning?: string | undefined;
   /** True = a delete answers with the deleted object instead of a Status. Default false. */

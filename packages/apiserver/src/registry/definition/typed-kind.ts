@@ -101,4 +101,7 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   readonly isOwnNamespace?: boolean | undefined;
   readonly hasGroupRoute?: boolean | undefined;
   readonly deprecationWarning?: string | undefined;
+  readonly versionAnnotations?: ReadonlySet<string> | undefined;
+  /** Returns the cells of a row of a Table. Absent = the printer of the facts makes them. */
+  cells?(object: DeepReadonly<T>): readonly unknown[];
 }

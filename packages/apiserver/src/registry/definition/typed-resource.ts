@@ -5,6 +5,7 @@ import type { GetAttributes } from '@kapstan/storage';
 import { applySchemaDefaults, schemaDefaultsInSlices } from '../../schema/defaulting.ts';
 import { emptyPlaces, emptyPlacesOf, noteEmpties, rememberEmpties } from '../../schema/go/decoded-empties.ts';
 import type { EmptyKeeping } from '../../schema/node/kept-empties.ts';
+import type { TableConvertor } from '../../table/table.ts';
 import type { ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { TypedKind } from './typed-kind.ts';
@@ -19,6 +20,7 @@ export function typedResource<T extends KubernetesObject>(
   const schema = types.schema(facts.definition);
   const definition: Omit<ResourceDefinition<T>, 'table'> & Pick<ResourceDefinition, 'table'> = {
     ...facts.resource,
+    table: tableOf(kind, facts.resource.table),
     schema,
     strategy: typedStrategy(kind, facts),
     subresources: subresourcesOf(kind, facts),
@@ -64,9 +66,17 @@ export function typedResource<T extends KubernetesObject>(
     isOwnNamespace: kind.isOwnNamespace,
     hasGroupRoute: kind.hasGroupRoute,
     deprecationWarning: kind.deprecationWarning,
+    versionAnnotations: kind.versionAnnotations,
   };
   // The static type of a kind's objects is given up only here, because the server handles all resources alike.
   return definition as unknown as ResourceDefinition<UnstructuredObject>;
+}
+
+function tableOf<T extends KubernetesObject>(
+  { cells }: TypedKind<T>,
+  table: TableConvertor<UnstructuredObject>,
+): TableConvertor<UnstructuredObject> {
+  return cells === undefined ? table : { ...table, cells: cells as TableConvertor<UnstructuredObject>['cells'] };
 }
 
 function subresourcesOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: ResourceFacts): Subresource<T>[] {

@@ -88,6 +88,12 @@ export function restoreEmpties(object: object): void {
   }
 }
 
+/** True where a client sent an empty list or map, which the stored form lacks, and nothing has been put since. */
+export function hasSentEmpty(object: object, path: readonly string[]): boolean {
+  const isThere = remembered.get(object)?.some((place) => place.path.join() === path.join()) === true;
+  return isThere && slotOf(object, path) !== undefined;
+}
+
 /** Returns where a value can be put: its holder exists and has none. */
 function slotOf(
   object: object,

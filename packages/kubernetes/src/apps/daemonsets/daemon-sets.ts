@@ -21,6 +21,7 @@ const templateGeneration = 'deprecated.daemonset.template.generation';
 
 export const daemonSets: BuiltinKind<DaemonSet> = {
   id: 'apps/v1/daemonsets',
+  versionAnnotations: new Set([templateGeneration]),
   warnings: (next, old) => templateWarnings('spec.template', next.spec?.template, { next, old }),
   setDefaults: (object) => {
     const { spec } = object;

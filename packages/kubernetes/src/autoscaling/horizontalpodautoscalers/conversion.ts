@@ -20,6 +20,9 @@ const annotations = {
   behavior: 'autoscaling.alpha.kubernetes.io/behavior',
 } as const;
 
+/** Annotations of autoscaling/v1 that hold what only v2 has fields for. */
+export const versionAnnotations: ReadonlySet<string> = new Set<string>(Object.values(annotations));
+
 const isCpu = (metric: DeepReadonly<MetricSpec>): boolean =>
   metric.type === 'Resource' &&
   metric.resource?.name === 'cpu' &&
@@ -87,8 +90,7 @@ export function toAutoscalerV2(served: UnstructuredObject): UnstructuredObject {
   if (currentCpu !== undefined && current.length === 0) {
     current.push({ type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: currentCpu } } });
   }
-  const own = new Set<string>(Object.values(annotations));
-  const others = Object.entries(metadata.annotations ?? {}).filter(([key]) => !own.has(key));
+  const others = Object.entries(metadata.annotations ?? {}).filter(([key]) => !versionAnnotations.has(key));
   const object = {
     kind: 'HorizontalPodAutoscaler',
     apiVersion: 'autoscaling/v2',

@@ -10,8 +10,9 @@ import type {
   HPAScalingRules,
 } from '@kapstan/kinds/autoscaling/v2';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { autoscalerCells } from '../../table/workload-cells.ts';
 import { amount } from '../../validation/resource-rules.ts';
-import { fromAutoscalerV2, toAutoscalerV2 } from './conversion.ts';
+import { fromAutoscalerV2, toAutoscalerV2, versionAnnotations } from './conversion.ts';
 import { validateMetrics } from './metric-validation.ts';
 import { type AllowedVersions, validateTarget } from './target-validation.ts';
 
@@ -21,7 +22,9 @@ const upgrades = new Map([['autoscaling/v1', toAutoscalerV2]]);
 export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
   id: 'autoscaling/v2/horizontalpodautoscalers',
   upgrades,
-  setDefaults: ({ spec }) => {
+  setDefaults: ({ metadata, spec }) => {
+    // In v2 they have no meaning, and Go's conversion drops them.
+    for (const name of versionAnnotations) delete metadata?.annotations?.[name];
     if (spec === undefined) return;
     spec.minReplicas ??= 1;
     if ((spec.metrics?.length ?? 0) === 0) {
@@ -44,10 +47,14 @@ export const autoscalersV1: BuiltinKind<HorizontalPodAutoscalerV1> = {
   id: 'autoscaling/v1/horizontalpodautoscalers',
   upgrades,
   convert: { fromStored: fromAutoscalerV2, toStored: toAutoscalerV2 },
+  versionAnnotations,
+  cells: (object) => autoscalerCells(inStoredForm(object)),
   setDefaults: (object) => {
     if (object.spec === undefined) return;
     object.spec.minReplicas ??= 1;
-    object.spec.targetCPUUtilizationPercentage ??= 80;
+    // The annotation may hold other metrics, beside which there is no default.
+    const hasMetrics = (inStoredForm(object).spec?.metrics?.length ?? 0) > 0;
+    if (!hasMetrics) object.spec.targetCPUUtilizationPercentage = 80;
     // Malformed annotations, which the stored form cannot hold, are dropped before anyone sees them.
     Object.assign(object, fromAutoscalerV2(toAutoscalerV2(object as never)));
   },

@@ -101,13 +101,13 @@ describe('WebhookPool', () => {
   it('trusts the last of a thousand authorities, which it reads in turns, and refuses more', async () => {
     const { cert: stranger } = await selfSigned('CN=00000000');
     const others = Array.from({ length: 999 }, (_, index) => renamed(stranger, '00000000', index)).join('');
-    const posting = pool.post({ url: url(), caBundle: others + ca }, call);
+    const posting = post({ url: url(), caBundle: others + ca }, call);
     let turns = 0;
     const counting = setInterval(() => turns++, 0);
     expect((await posting).toString()).toBe('{"a":1}');
     clearInterval(counting);
     expect(turns).toBeGreaterThanOrEqual(15);
-    expect(await failure(pool.post({ url: url(), caBundle: others + ca + ca }, call))).toContain(
+    expect(await failure(post({ url: url(), caBundle: others + ca + ca }, call))).toContain(
       'unable to load root certificates: more than 1000 of them',
     );
   });

@@ -42,6 +42,8 @@ const serviceAccounts = '/api/v1/namespaces/default/serviceaccounts';
 /** A server that takes longer than this counts as hanging. */
 const answerWithinMs = 120_000;
 const mostInstalls = 5;
+/** A name that is not free, or a resource that is not served, after so many requests never will be. */
+const mostTries = 2_000;
 
 export class GrowthServer {
   readonly #child: ChildProcess;
@@ -128,8 +130,8 @@ export class GrowthServer {
 
   async send(sent: GrowthRequest): Promise<Answer> {
     let answer = await this.#sendOnce(sent);
-    while (sent.isAwaited === true && (answer.status === 404 || answer.status === 409))
-      answer = await this.#sendOnce(sent);
+    const isEarly = () => sent.isAwaited === true && (answer.status === 404 || answer.status === 409);
+    for (let tries = 1; isEarly() && tries < mostTries; tries++) answer = await this.#sendOnce(sent);
     return answer;
   }
 

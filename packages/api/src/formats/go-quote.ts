@@ -57,5 +57,5 @@ export function escapedByteCode(byte: number): number {
 
 /** Returns the text as Go's encoding/json shows it: U+FFFD for each byte that is not UTF-8. */
 export function withoutEscapedBytes(text: string): string {
-  return text.replace(/\p{Surrogate}+/gu, (run) => '\ufffd'.repeat(run.length));
+  return text.toWellFormed();
 }

@@ -3,7 +3,7 @@
 import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
 import { fieldsOf, type SchemaField, schemaResources, statusFieldsOf } from './schema-fields.ts';
 import { fullOf, grown, withValue } from './schema-values.ts';
-import { storedObject } from './stored-objects.ts';
+import { type StoredObject, storedObject } from './stored-objects.ts';
 
 const updatable = schemaResources.filter(({ hasUpdate }) => hasUpdate);
 
@@ -32,7 +32,12 @@ function created(field: SchemaField, filler = 'x'): GrowthCase {
     name: `${shape} of ${name}${filler === 'x' ? '' : ` of ${JSON.stringify(filler)}`}`,
     full: fullOf(field),
     request: (n) => {
-      const object = { ...head, metadata: { name: 'growth' } };
+      // A TokenReview without a token is refused before anything else is looked at.
+      const object = {
+        ...head,
+        metadata: { name: 'growth' },
+        ...(head.kind === 'TokenReview' && { spec: { token: 'x' } }),
+      };
       return { method: 'POST', path, body: withValue(object, way, grown(field, n, filler)) };
     },
     made: [`${path}/growth`],
@@ -44,20 +49,33 @@ function created(field: SchemaField, filler = 'x'): GrowthCase {
 /** The object is sent as a merge patch, since many kinds refuse an update that names no version. */
 function updated(field: SchemaField, subresource: '' | '/status'): GrowthCase {
   const { name, shape, resource, way } = field;
-  const object = storedObject(resource);
-  const path = `${resource.path}/${object.metadata.name}`;
+  const stored = storedObject(resource);
+  let object = stored;
+  const path = () => `${resource.path}/${object.metadata.name}`;
   return {
     name: `${shape} of ${name}, updated`,
     full: fullOf(field),
-    prepare: (): readonly GrowthRequest[] => [{ method: 'POST', path: resource.path, body: object, isAwaited: true }],
+    prepare: (): readonly GrowthRequest[] => {
+      object = freshOf(stored);
+      return [{ method: 'POST', path: resource.path, body: object, isAwaited: true }];
+    },
     request: (n) => ({
-      ...{ method: 'PATCH', path: `${path}${subresource}`, contentType: 'application/merge-patch+json' },
+      ...{ method: 'PATCH', path: `${path()}${subresource}`, contentType: 'application/merge-patch+json' },
       body: withValue(object, way, grown(field, n)),
     }),
-    made: [path],
+    get made(): readonly string[] {
+      return [path()];
+    },
     tags: ['schema'],
     ...(isNamedInPath(way) && { codes: [400, 413, 422] }),
   };
+}
+
+let namespaces = 0;
+
+/** Returns the object; a namespace under another name, since a deleted one stays where no control loop finalizes it. */
+function freshOf(object: StoredObject): StoredObject {
+  return object.kind === 'Namespace' ? { ...object, metadata: { name: `growth-${namespaces++}` } } : object;
 }
 
 /** Such a field is compared with the path before anything is validated. */

@@ -63,10 +63,11 @@ const textsOfFormats: Readonly<Record<string, unknown>> = {
   'date-time': '2026-01-01T00:00:00Z',
   'int-or-string': 1,
   byte: 'QUFB',
-  quantity: '1',
 };
 
-const sampleText = ({ format }: RawSchema, index: number): unknown => textsOfFormats[String(format)] ?? `v${index}`;
+/** A schema without a type and a format is that of a quantity. */
+const sampleText = ({ type, format }: RawSchema, index: number): unknown =>
+  textsOfFormats[String(format)] ?? (type === undefined ? '1' : `v${index}`);
 
 function sampleObject(target: RawSchema, index: number, depth: number): Record<string, unknown> {
   const properties = target.properties as Record<string, RawSchema>;

@@ -23,6 +23,7 @@ export const selectorCases: readonly GrowthCase[] = [
   {
     name: 'list with a field selector of many terms',
     full: 40_000,
+    codes: [200, 400],
     request: (n) => ({
       method: 'GET',
       path: `${configMaps}?fieldSelector=${inQuery(times(n, () => 'metadata.name!=a').join(','))}`,
@@ -36,11 +37,13 @@ export const selectorCases: readonly GrowthCase[] = [
   {
     name: 'list with an Accept header of many media types',
     full: 60_000,
+    codes: [406],
     request: (n) => ({ method: 'GET', path: configMaps, accept: times(n, (i) => `a/b${i}`).join(',') }),
   },
   {
     name: 'get of a path of bytes that are not UTF-8',
     full: 100_000,
+    codes: [404],
     request: (n) => ({ method: 'GET', path: `${configMaps}/${'%ff'.repeat(n)}` }),
   },
 ];

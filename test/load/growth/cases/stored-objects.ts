@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { signedRequest } from '@kapstan/apiserver/testing';
 import type { SchemaResource } from './schema-fields.ts';
 
-interface StoredObject {
+export interface StoredObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string };
@@ -33,7 +33,7 @@ const others: readonly StoredObject[] = [
       spec: {
         matchConstraints: { resourceRules: [matched] },
         reinvocationPolicy: 'Never',
-        mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: '[]' } }],
+        mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: '[JSONPatch{op: "remove", path: "/a"}]' } }],
       },
     },
   ),

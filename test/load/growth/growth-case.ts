@@ -49,8 +49,8 @@ export interface GrowthCase {
   readonly made?: readonly string[];
 }
 
-/** What an answer says that the request was decoded, found what it needs, and came as far as validation. */
-export const usualCodes: readonly number[] = [200, 201, 202, 413, 422];
+/** What an answer says that the request was decoded, found what it needs, and came as far as admission or validation. */
+export const usualCodes: readonly number[] = [200, 201, 202, 403, 413, 422];
 
 /** All cases use the same path, because each one's objects are deleted before the next. */
 export const namespacePath = '/api/v1/namespaces/default';

@@ -1,6 +1,6 @@
 // Cases of every list, map and text of every built-in kind: created, and put in the place of a stored object's field or
 // status. Most of these objects are invalid somewhere, which is intended: reporting errors must be fast too.
-import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
+import { type GrowthCase, type GrowthRequest, usualCodes } from '../growth-case.ts';
 import { fieldsOf, type SchemaField, schemaResources, statusFieldsOf } from './schema-fields.ts';
 import { fullOf, grown, withValue } from './schema-values.ts';
 import { type StoredObject, storedObject } from './stored-objects.ts';
@@ -42,7 +42,7 @@ function created(field: SchemaField, filler = 'x'): GrowthCase {
     },
     made: [`${path}/growth`],
     tags: ['schema'],
-    ...(isNamedInPath(way) && { codes: [400, 413, 422] }),
+    ...codesOf(way),
   };
 }
 
@@ -67,7 +67,7 @@ function updated(field: SchemaField, subresource: '' | '/status'): GrowthCase {
       return [path()];
     },
     tags: ['schema'],
-    ...(isNamedInPath(way) && { codes: [400, 413, 422] }),
+    ...codesOf(way),
   };
 }
 
@@ -78,7 +78,13 @@ function freshOf(object: StoredObject): StoredObject {
   return object.kind === 'Namespace' ? { ...object, metadata: { name: `growth-${namespaces++}` } } : object;
 }
 
-/** Such a field is compared with the path before anything is validated. */
-function isNamedInPath(way: SchemaField['way']): boolean {
-  return ['apiVersion', 'kind', 'metadata.name', 'metadata.namespace'].includes(way.join('.'));
+/** Fields that are compared with the path before anything is validated. */
+const namedInPath: readonly string[] = ['apiVersion', 'kind', 'metadata.name', 'metadata.namespace'];
+
+function codesOf(way: SchemaField['way']): Pick<GrowthCase, 'codes'> {
+  const path = way.join('.');
+  if (namedInPath.includes(path)) return { codes: [400, 413, 422] };
+  // A name with a slash cannot be asked for, which kube-apiserver answers with 500, too.
+  if (path.endsWith('runtimeClassName')) return { codes: [...usualCodes, 500] };
+  return {};
 }

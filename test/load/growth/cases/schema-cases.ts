@@ -5,6 +5,9 @@ import { fieldsOf, type SchemaField, schemaResources, statusFieldsOf } from './s
 import { fullOf, grown, withValue } from './schema-values.ts';
 import { type StoredObject, storedObject } from './stored-objects.ts';
 
+/** Fields that are compared with the path before anything is validated. */
+const namedInPath: readonly string[] = ['apiVersion', 'kind', 'metadata.name', 'metadata.namespace'];
+
 const updatable = schemaResources.filter(({ hasUpdate }) => hasUpdate);
 
 export const schemaCases: readonly GrowthCase[] = [
@@ -77,9 +80,6 @@ let namespaces = 0;
 function freshOf(object: StoredObject): StoredObject {
   return object.kind === 'Namespace' ? { ...object, metadata: { name: `growth-${namespaces++}` } } : object;
 }
-
-/** Fields that are compared with the path before anything is validated. */
-const namedInPath: readonly string[] = ['apiVersion', 'kind', 'metadata.name', 'metadata.namespace'];
 
 function codesOf(way: SchemaField['way']): Pick<GrowthCase, 'codes'> {
   const path = way.join('.');

@@ -17,6 +17,7 @@ import type { Environment } from './environment.ts';
 import { decodeNumber, decodeVersion, encodeNumber, toKeyValue, type VersionRow } from './row-codec.ts';
 import type { TurnQueue } from './turn-queue.ts';
 import { readVersion } from './version-reader.ts';
+import { WatchersByPrefix } from './watchers-by-prefix.ts';
 
 export interface WatchFeedOptions {
   readonly env: Environment;
@@ -47,7 +48,7 @@ const rowsAtOnce = 50;
 
 export class WatchFeed implements DurableSink {
   readonly #options: WatchFeedOptions;
-  readonly #watchers: Set<Watcher> = new Set();
+  readonly #watchers: WatchersByPrefix<Watcher> = new WatchersByPrefix();
   #revision: Revision;
   #isProgressAsked = false;
 
@@ -84,13 +85,16 @@ export class WatchFeed implements DurableSink {
   /** Delivers the events that became durable. Never called from within a sink. */
   deliver(events: readonly EngineEvent[], revision: Revision): void {
     this.#revision = revision;
-    for (const event of events) {
-      const single = [event];
-      for (const watcher of this.#watchers) {
-        if (watcher.state !== 'live' || event.revision <= watcher.position) continue;
-        if (!event.key.startsWith(watcher.prefix)) continue;
-        if (isInRange(watcher.range, event.key)) this.#send(watcher, single, event.revision);
-      }
+    for (const event of events)
+      for (const watchers of this.#watchers.candidates(event.key)) this.#offer(event, watchers);
+  }
+
+  #offer(event: EngineEvent, watchers: ReadonlySet<Watcher>): void {
+    const single = [event];
+    for (const watcher of watchers) {
+      if (watcher.state !== 'live' || event.revision <= watcher.position) continue;
+      if (!event.key.startsWith(watcher.prefix)) continue;
+      if (isInRange(watcher.range, event.key)) this.#send(watcher, single, event.revision);
     }
   }
 

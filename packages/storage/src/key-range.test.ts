@@ -25,7 +25,9 @@ it('takes a range to include its start and to exclude its end', () => {
 });
 
 it('knows the common prefix of all keys of a range', () => {
-  expect(commonPrefix({ start: '/registry/pods/', end: '/registry/pods0' })).toBe('/registry/pods');
+  expect(commonPrefix(rangeOf('/registry/pods/'))).toBe('/registry/pods/');
+  expect(commonPrefix(rangeOf('/registry/pods/', '/registry/pods/a/x'))).toBe('/registry/pods/');
+  expect(commonPrefix({ start: '/registry/pods/', end: '/registry/pods00' })).toBe('/registry/pods');
   expect(commonPrefix({ start: '/a', end: '/a\u0000' })).toBe('/a');
   const property = fc.property(key, key, key, (a, b, c) => {
     const [start = '', middle = '', end = ''] = [a, b, c].sort(compareKeys);

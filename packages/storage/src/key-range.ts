@@ -43,9 +43,10 @@ export function isInRange(range: KeyRange, key: string): boolean {
   return compareKeys(key, range.start) >= 0 && compareKeys(key, range.end) < 0;
 }
 
-/** Returns the beginning that all keys of the range share, which is the common beginning of its two ends. */
+/** Returns the beginning that all keys of the range share: for that of {@link rangeOf}, the prefix with its slash. */
 export function commonPrefix({ start, end }: KeyRange): string {
   let length = 0;
   while (length < start.length && start[length] === end[length]) length += 1;
-  return start.slice(0, length);
+  const isBelowSlash = start[length] === '/' && end.slice(length) === '0';
+  return start.slice(0, isBelowSlash ? length + 1 : length);
 }

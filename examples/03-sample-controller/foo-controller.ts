@@ -61,9 +61,12 @@ export class FooController {
       if (foo !== undefined) await syncFoo(foo, { client, recorder, find });
       return undefined;
     };
-    await new ReconcileLoop({ queue: this.queue, reconcile, workers, clock, logger }).run(signal);
-    await recorder.drain();
-    await recorder.close();
+    try {
+      await new ReconcileLoop({ queue: this.queue, reconcile, workers, clock, logger }).run(signal);
+    } finally {
+      await recorder.drain();
+      await recorder.close();
+    }
   }
 
   #enqueueOwner(object: DeepReadonly<KubernetesObject> | undefined): void {

@@ -107,10 +107,13 @@ class Size {
   }
 }
 
-/** Returns the least exponent of what a smaller and the largest size cost; 0 where that is too little to be told. */
+/**
+ * Returns the least exponent of what a smaller and the largest size cost; 0 where that is too little to be told, or there is one
+ * size.
+ */
 function exponentOf(sizes: readonly Size[], of: 'cpuMs' | 'otherCpuMs', leastMs: number): number {
   const largest = sizes.at(-1);
-  if (largest === undefined || largest.cost[of] < leastMs) return 0;
+  if (largest === undefined || sizes.length < 2 || largest.cost[of] < leastMs) return 0;
   const exponents = sizes
     .slice(0, -1)
     .map(({ n, cost }) => Math.log(largest.cost[of] / Math.max(cost[of], 1)) / Math.log(largest.n / n));

@@ -11,6 +11,8 @@ import { TurnProfile } from './turn-profile.mjs';
 
 /** Time between two looks. The CPU between two looks counts as one turn. */
 const lookMs = 1;
+/** Time between two looks at the other threads, which cost more. */
+const lookAtOthersMs = 100;
 /** Turns of the event loop for which work may continue after the answer, such as writes and answers under way. */
 const turnsToSettle = 4;
 
@@ -79,8 +81,11 @@ const controlPlane = await startControlPlane({
 let last = threadCpuMs();
 let began = last;
 let othersBegan = new Map();
+/** CPU of each other thread since the measurement began. */
+let othersMs = new Map();
 let turnMs = 0;
 let timer;
+let othersTimer;
 /**
  * Turns that cost at least this much are printed with the functions that ran in them. Printing costs some of the time
  * that it measures.
@@ -95,9 +100,10 @@ function look() {
   last = now;
 }
 
-/** Returns the CPU of the thread that has used most since the measurement began. */
-function busiest(now) {
-  return Math.max(...[...now].map(([thread, ms]) => ms - (othersBegan.get(thread) ?? 0)));
+/** Looks at the other threads, of which one may end before the measurement does. */
+function lookAtOthers() {
+  for (const [thread, ms] of otherThreadsCpuMs())
+    othersMs.set(thread, Math.max(othersMs.get(thread) ?? 0, ms - (othersBegan.get(thread) ?? 0)));
 }
 
 const messages = {
@@ -107,6 +113,8 @@ const messages = {
     turnMs = 0;
     profile?.start();
     othersBegan = otherThreadsCpuMs();
+    othersMs = new Map();
+    othersTimer = setInterval(lookAtOthers, lookAtOthersMs);
     last = threadCpuMs();
     began = last;
     timer = setInterval(look, lookMs);
@@ -116,8 +124,10 @@ const messages = {
     for (let turn = 0; turn < turnsToSettle; turn++) await new Promise((resolve) => setImmediate(resolve));
     look();
     clearInterval(timer);
+    clearInterval(othersTimer);
+    lookAtOthers();
     profile?.stop(leastPrintedMs);
-    return { cpuMs: last - began, turnMs, otherCpuMs: busiest(otherThreadsCpuMs()) };
+    return { cpuMs: last - began, turnMs, otherCpuMs: Math.max(0, ...othersMs.values()) };
   },
   used: () => {
     globalThis.gc();

@@ -226,6 +226,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     const stream = this.#stream;
     if (stream === undefined || this.#isEnded) return;
     if (stream.isClosed) return this.close();
+    this.#pace.unblock();
     const hasRoom = this.#writeSlice(stream);
     if (this.#isEnded) return;
     const isEmpty = this.#head === this.#queue.length && this.#pieces.length === 0;
@@ -263,7 +264,6 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.#isScheduled = true;
     this.#pace.block();
     void stream.drained().then(() => {
-      this.#pace.unblock();
       this.#account?.holdOwn(0);
       // A thousand sockets may have room again at once, which is too much for one turn.
       this.#options.flusher.schedule(this);

@@ -16,7 +16,6 @@ export {
 export { messageOf } from './errors/message-of.ts';
 export { type ErrorText, isSecret, quotedErrorText, safeErrorText } from './errors/safe-error-text.ts';
 export { invalidTold } from './errors/status-error.ts';
-export { formatGoNumber, isInt64 } from './formats/go-number.ts';
 export { escapedByteCode, goQuote } from './formats/go-quote.ts';
 export { parseInt64, readDecimal } from './formats/parse-int64.ts';
 export { quantityOf } from './formats/quantity.ts';
@@ -64,6 +63,7 @@ export {
   type ProgramHooks,
   type VersionChange,
 } from './hooks/hook-host.ts';
+export { formatGoNumber, isInt64 } from './json/go-number.ts';
 export { copyInSlices, getOwn, isJsonObject, setOwn } from './json/json.ts';
 export {
   endOfJsonString,

@@ -166,6 +166,7 @@ export { RequestTracer, type RequestTracerOptions } from './tracing/request-trac
 export type { FinishedSpan, SpanEvent, SpanKind, SpanSink, SpanValue } from './tracing/span.ts';
 export { parseTracingConfiguration, type TracingConfiguration } from './tracing/tracing-configuration.ts';
 export { LargeObjectValidation, validationWorker } from './validation/large-object-validation.ts';
+export { sharePatternThread } from './validation/pattern-jobs.ts';
 export { type DefinitionMaker, type DefinitionMakers, runValidationThread } from './validation/validation-thread.ts';
 export { WebhookPool, type WebhookPoolOptions } from './webhook/webhook-pool.ts';
 export type { WebhookIdentity, WebhookService, WebhookTarget } from './webhook/webhook-target.ts';

@@ -173,7 +173,6 @@ export { humanDuration } from './table/human-duration.ts';
 export { ageOf, nameOf } from './table/name-and-age.ts';
 export { cellsAt, RowCells } from './table/row-cells.ts';
 export { scaleTable } from './table/scale-table.ts';
-export { sharePatternThread } from './validation/pattern-jobs.ts';
 export { type ClientConfig, caBundleFault, validateClientConfig } from './webhook/client-config-validation.ts';
 export { readReviewDocument } from './webhook/review-document.ts';
 export { WebhookError, type WebhookPoolAnswer } from './webhook/webhook-pool.ts';

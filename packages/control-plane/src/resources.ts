@@ -24,10 +24,10 @@ import {
   ResourceStack,
   type ResourceStackOptions,
   type ServedResource,
+  sharePatternThread,
   storageCodecOf,
   WebhookPool,
 } from '@kapstan/apiserver';
-import { sharePatternThread } from '@kapstan/apiserver/internal';
 import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
 import {
   ApiEnablement,

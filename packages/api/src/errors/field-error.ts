@@ -1,7 +1,8 @@
 // Errors of single fields, with the texts of apimachinery's util/validation/field. Validation makes them, clients read
 // them as causes.
-import { formatGoNumber } from '../formats/go-number.ts';
+
 import { goQuote } from '../formats/go-quote.ts';
+import { formatGoNumber } from '../json/go-number.ts';
 import { ExactNumber } from '../json/json.ts';
 import type { StatusCause } from './status.ts';
 

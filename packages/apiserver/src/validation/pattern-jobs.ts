@@ -62,7 +62,10 @@ export class PatternJobs implements PatternThread {
 let shared: PatternJobs | undefined;
 let users = 0;
 
-/** Has large patterns done by the thread until the returned function is called, which ends it with its last user. */
+/**
+ * Has large patterns of expressions compiled and matched by one thread of the process, for all servers in it. Call the returned function when
+ * a server closes: the thread ends with its last user.
+ */
 export function sharePatternThread(): () => Promise<void> {
   shared ??= new PatternJobs();
   usePatternThread(shared);

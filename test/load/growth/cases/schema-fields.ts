@@ -14,7 +14,7 @@ export interface SchemaResource {
   readonly hasStatus: boolean;
 }
 
-export type Shape = 'list' | 'map' | 'text';
+type Shape = 'list' | 'map' | 'text';
 
 export interface SchemaField {
   /** "Pod spec.containers[0].env", unique. */

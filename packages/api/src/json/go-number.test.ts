@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { ExactNumber } from '../json/json.ts';
 import { formatGoNumber } from './go-number.ts';
+import { ExactNumber } from './json.ts';
 
 it.each<readonly [number | ExactNumber, string]>([
   [1, '1'],

@@ -1,5 +1,5 @@
 // Numbers of JSON as Go prints them. Used for the texts of errors and by the columns of Tables.
-import { ExactNumber } from '../json/json.ts';
+import { ExactNumber } from './json.ts';
 
 /** True for the text of a number that Go reads as int64. */
 export function isInt64(text: string): boolean {

@@ -156,6 +156,8 @@ export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting
 export { StrictErrors } from './schema/field-validation.ts';
 export { isKnownFormat } from './schema/formats/string-formats.ts';
 export { hasSentEmpty } from './schema/go/decoded-empties.ts';
+export { makeNumbersPlainInSlices } from './schema/go/go-number.ts';
+export { GoValueError } from './schema/go/go-value-error.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';

@@ -42,7 +42,7 @@ export interface SlowRead {
 
 /**
  * Which numbers become {@link ExactNumber}: those that would print differently ('as written', the default), or only the
- * integers among them ('rounded'), so that 1.0 is 1.
+ * integers among them ('rounded'), so that 1.0 is 1; a number that no double can hold is then refused.
  */
 export type JsonNumbers = 'as written' | 'rounded';
 
@@ -294,6 +294,7 @@ class Scanner {
     this.#at += token.length;
     this.#refuseBrokenNumber(token);
     const value = Number(token);
+    if (this.#numbers === 'rounded' && !Number.isFinite(value)) throw new JsonSyntaxError(`${token} is out of range`);
     const isKept = String(value) === token || (Number.isFinite(value) && this.#isRounded(token));
     return isKept ? value : new ExactNumber(token);
   }

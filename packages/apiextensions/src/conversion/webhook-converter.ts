@@ -2,9 +2,16 @@
 // Source: apiextensions-apiserver conversion webhookConverter.
 
 import { type DeepReadonly, stringifyJson } from '@kapstan/api';
-import { stringifyInSlices } from '@kapstan/api/internal';
+import { type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import type { WebhookPool, WebhookTarget } from '@kapstan/apiserver';
-import { DecodeError, WebhookError, type WebhookPoolAnswer, webhookTarget } from '@kapstan/apiserver/internal';
+import {
+  DecodeError,
+  GoValueError,
+  makeNumbersPlainInSlices,
+  WebhookError,
+  type WebhookPoolAnswer,
+  webhookTarget,
+} from '@kapstan/apiserver/internal';
 import type { WebhookConversion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';
 import {
@@ -85,12 +92,30 @@ export class WebhookConverter implements Converter {
 
 async function converted(answer: WebhookPoolAnswer, request: ReviewRequest): Promise<readonly unknown[]> {
   try {
-    return convertedObjectsOf(await runInTurns(readConversionReview(answer, request)), request);
+    const objects = convertedObjectsOf(await runInTurns(readConversionReview(answer, request)), request);
+    return await runInTurns(withPlainNumbers(objects));
   } catch (error) {
     if (error instanceof DecodeError) throw failure(error.message, error);
     if (!(error instanceof SyntaxError)) throw error;
     throw failure(error.message, error, 'conversion_webhook_malformed_response_failure');
   }
+}
+
+/** The objects are read like any custom resource, so that 1.0 is 1. */
+function* withPlainNumbers(objects: readonly unknown[]): SlicedWork<readonly unknown[]> {
+  const plain: unknown[] = [];
+  for (const [index, object] of objects.entries()) {
+    try {
+      plain.push(yield* makeNumbersPlainInSlices(object));
+    } catch (error) {
+      if (!(error instanceof GoValueError)) throw error;
+      throw new ConversionFailure(`returned invalid converted object at index ${index}: ${error.message}`, {
+        type: 'conversion_webhook_invalid_converted_object_failure',
+        cause: error,
+      });
+    }
+  }
+  return plain;
 }
 
 function failure(

@@ -45,6 +45,16 @@ describe('what is one of two things in a JSON schema', () => {
     });
   });
 
+  it.each(['{"default":1e999}', '{"enum":[1,-1e999]}', '{"example":{"a":[1e999]}}', '{"items":{"default":1e999}}'])(
+    'has no number that a double cannot hold: %s',
+    (schema) => {
+      const number = schema.includes('-') ? '-1e999' : '1e999';
+      expect(() => decodeSchema(schema)).toThrow(
+        `: json: cannot unmarshal number ${number} into Go value of type float64`,
+      );
+    },
+  );
+
   it('loses unknown members without a word', () => {
     expect(decodeSchema({ items: { type: 'string', unknown: 1 } })).toEqual({ items: { type: 'string' } });
   });

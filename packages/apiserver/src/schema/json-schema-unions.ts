@@ -1,7 +1,7 @@
 // Handles Go types of a JSON schema that have two forms: a schema or a list, a schema or a boolean, a schema or names.
 // Used by typed-decoder.ts. Source: apiextensions v1 marshal.go.
 import { isJsonObject } from '@kapstan/api/internal';
-import { GoValueError } from './go/go-types.ts';
+import { GoValueError } from './go/go-value-error.ts';
 import type { SchemaNode } from './node/schema-node.ts';
 
 export const jsonSchemaType = 'crd/apiextensions.v1.JSONSchemaProps';

@@ -17,9 +17,10 @@ import {
 } from '@kapstan/api/internal';
 import { DecodePlace } from './decode-place.ts';
 import { StrictErrors } from './field-validation.ts';
-import { isNumber, plainNumber } from './go/go-number.ts';
+import { infinityText, isNumber, plainNumber } from './go/go-number.ts';
 import { canonicalTime, GoTimeError } from './go/go-time.ts';
-import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go/go-types.ts';
+import { checkBase64, goTypeName, isCustomType, jsonKind, readCustomType } from './go/go-types.ts';
+import { GoValueError } from './go/go-value-error.ts';
 import { converterText, zeroOf } from './go/go-values.ts';
 import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-schema-unions.ts';
 import type { SchemaNode } from './node/schema-node.ts';
@@ -101,7 +102,8 @@ class TypedDecoder {
       return readCustomType(value, node);
     } catch (error) {
       if (!(error instanceof GoValueError)) throw error;
-      throw new DecodeError(this.#place.inContext(error.message), { cause: error });
+      const text = error.isFoundLater ? error.message : this.#place.inContext(error.message);
+      throw new DecodeError(text, { cause: error });
     }
   }
 
@@ -382,5 +384,5 @@ function takesAnything(node: SchemaNode): boolean {
 /** Throws for a number that no double can hold: it would be stored as null. */
 function finiteNumber(value: number | ExactNumber): number | ExactNumber {
   if (Number.isFinite(Number(value))) return plainNumber(value);
-  throw new DecodeError(`json: cannot unmarshal number ${value} into Go value of type float64`);
+  throw new DecodeError(infinityText(value));
 }

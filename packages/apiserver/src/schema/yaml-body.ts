@@ -24,7 +24,7 @@ export function readYamlBody(text: string): YamlBody {
 
 /**
  * Clients may send JSON as YAML, since it is valid YAML; its numbers are then those of YAML. Returns undefined when only
- * the YAML reader knows the right error.
+ * the YAML reader knows the right error or value: to YAML, a number that no double can hold is a text.
  */
 function readJsonInYaml(text: string): JsonDocument | undefined {
   return runWhole(readJsonInYamlInSlices(text));

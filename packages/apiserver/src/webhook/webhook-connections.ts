@@ -95,6 +95,8 @@ export class WebhookConnections {
       stop.onStop(() => connection.end());
       try {
         const answer = await connection.send(request);
+        // The connection may be another call's from now on.
+        stop.onStop(() => undefined);
         this.#give(connections, connection);
         return answer;
       } catch (error) {

@@ -191,10 +191,21 @@ describe('WebhookPool', () => {
     expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(
       'refused: the answer of the webhook is larger than 1024 bytes',
     );
-    body = Buffer.from('{}');
-    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(
-      'refused: unexpected error when reading response body. Please retry. Original error: gzip: invalid header',
-    );
+    const unread = 'refused: unexpected error when reading response body. Please retry. Original error: ';
+    body = Buffer.from('{"a":"bcd"}');
+    expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(`${unread}gzip: invalid header`);
+    for (const end of [5, -1]) {
+      body = gzipSync('{"b":2}').subarray(0, end);
+      expect(await failure(post({ url: url(), caBundle: ca }, call))).toBe(`${unread}unexpected EOF`);
+    }
+  });
+
+  it('reads an answer as compressed however the encoding is spelt, unless it is empty', async () => {
+    let body = gzipSync('{"b":2}');
+    answer = (_request, response) => void response.writeHead(200, { 'content-encoding': 'GZip' }).end(body);
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"b":2}');
+    body = Buffer.alloc(0);
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('');
   });
 
   it.each([
@@ -274,6 +285,40 @@ describe('WebhookPool', () => {
     );
   });
 
+  it('looks for broken escapes in the path and the fragment of a redirect, not in its query', async () => {
+    let location = '/to?a=%zz';
+    answer = (request, response) => {
+      if (request.url === '/to?a=%zz') echo(request, response);
+      else response.writeHead(307, { location }).end();
+    };
+    expect((await post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
+    for (location of ['/%zz?a', '/to?a#%zz', '/to#?%zz'])
+      expect(await failure(post({ url: url(), caBundle: ca }, call))).toMatch(/: invalid URL escape "%zz"$/);
+  });
+
+  it('shows no user and password of a redirect in an error', async () => {
+    const redirected = (location: string): Promise<string> => {
+      answer = (_request, response) => void response.writeHead(307, { location }).end();
+      return failure(post({ url: url(), caBundle: ca }, call));
+    };
+    const place = `127.0.0.1:${port()}`;
+    expect(await redirected(`https://me:secret@${place}/`)).toBe(
+      'unreachable: Post "https://127.0.0.1:PORT/": stopped after 10 redirects',
+    );
+    for (const user of [
+      'https://me:secret@',
+      'HTTPS:\\\\me:secret@',
+      '//me:secret@',
+      'http:me:secret@',
+      'https://a@b:secret@',
+    ]) {
+      const text = await redirected(`${user}${place}/%zz`);
+      expect(text).toMatch(/failed to parse Location header ".*127\.0\.0\.1:PORT\/%zz"/);
+      expect(text).not.toContain('secret');
+    }
+    expect(await redirected('https://me:secret@127.0.0.1:bad/')).not.toContain('secret');
+  });
+
   it('shows its credentials to the host for which they were given, not to those to which that redirects', async () => {
     const seen: (string | undefined)[] = [];
     answer = (request, response) => {
@@ -285,6 +330,45 @@ describe('WebhookPool', () => {
     const identity = { authorization: () => 'Bearer t', trustsAnyone: true };
     await post({ url: url(), identity }, call);
     expect(seen).toEqual(['127.0.0.1 Bearer t', '127.0.0.1 Bearer t', 'localhost undefined']);
+  });
+
+  it('presents its certificate to the host for which it was given, not to those to which that redirects', async () => {
+    const { cert, key } = await selfSigned('CN=server');
+    server.setSecureContext({ ...own, ca: cert });
+    const seen: string[] = [];
+    answer = (request, response) => {
+      const peer = (request.socket as TLSSocket).getPeerCertificate();
+      seen.push(`${request.headers.host?.split(':')[0]} ${peer.subject?.CN ?? 'nobody'}`);
+      if (request.url === '/here') response.writeHead(307, { location: `https://localhost:${port()}/there` }).end();
+      else if (request.url === '/there') response.writeHead(307, { location: url('/back') }).end();
+      else if (request.url === '/back') echo(request, response);
+      else response.writeHead(307, { location: '/here' }).end();
+    };
+    const identity = { certificate: () => ({ cert, key }), trustsAnyone: true };
+    await post({ url: url(), identity }, call);
+    expect(seen).toEqual(['127.0.0.1 server', '127.0.0.1 server', 'localhost nobody', '127.0.0.1 server']);
+  });
+
+  it('sends a body that holds credentials to no other host', async () => {
+    const seen: string[] = [];
+    let code = 307;
+    answer = (request, response) => {
+      seen.push(`${request.method} ${request.headers.host?.split(':')[0]}`);
+      if (request.url === '/here') response.writeHead(code, { location: `https://localhost:${port()}/there` }).end();
+      else if (request.url === '/there') response.end('{}');
+      else response.writeHead(307, { location: '/here' }).end();
+    };
+    const target = { url: url(), identity: { trustsAnyone: true } };
+    const secret = { ...call, holdsCredentials: true };
+    for (code of [307, 308]) {
+      expect(await failure(post(target, secret))).toBe(
+        'unreachable: Post "https://localhost:PORT/there": the webhook redirects to another host, to which the credentials in the review are not sent',
+      );
+      expect(seen.splice(0)).toEqual(['POST 127.0.0.1', 'POST 127.0.0.1']);
+    }
+    code = 303;
+    await post(target, secret);
+    expect(seen).toEqual(['POST 127.0.0.1', 'POST 127.0.0.1', 'GET localhost']);
   });
 
   it('asks the first place again when the one to which that redirects wants to be asked later', async () => {
@@ -315,6 +399,21 @@ describe('WebhookPool', () => {
     location = url('/b');
     await post({ service, caBundle: own.cert }, call);
     expect(paths).toEqual(['hook.ns.svc:443/c', 'hook.ns.svc:443/a', 'hook.ns.svc:443/c', '127.0.0.1:PORT/b']);
+  });
+
+  it('finds the way to a Service again when a redirect leads back to it', async () => {
+    own = await selfSigned('CN=hook', ['hook.ns.svc']);
+    server.setSecureContext(own);
+    const hosts: unknown[] = [];
+    answer = (request, response) => {
+      hosts.push(request.headers.host?.split(':')[0]);
+      if (request.url === '/away') response.writeHead(307, { location: 'https://hook.ns.svc/back' }).end();
+      else if (request.url === '/back') echo(request, response);
+      else response.writeHead(307, { location: url('/away') }).end();
+    };
+    poolWith({ resolveService: async () => ({ host: '127.0.0.1', port: port() }) });
+    await post({ service: { namespace: 'ns', name: 'hook', port: 443 }, caBundle: own.cert }, call);
+    expect(hosts).toEqual(['hook.ns.svc', '127.0.0.1', 'hook.ns.svc']);
   });
 
   it.each([429, 503])(

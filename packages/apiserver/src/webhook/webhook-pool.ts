@@ -36,6 +36,8 @@ export interface WebhookPoolOptions {
 
 export interface WebhookCall {
   readonly body: Uint8Array;
+  /** True = the body is sent to no other host than the target's, even if the webhook redirects to one. Default false. */
+  readonly holdsCredentials?: boolean | undefined;
   /** Time from the call to the last byte of the answer. */
   readonly timeoutSeconds: number;
   /** Maximum number of bytes of an answer; longer ones fail. */
@@ -81,6 +83,8 @@ function isReset(error: unknown): boolean {
 }
 
 const unzip = promisify(gunzip);
+/** Number of bytes that Go reads of compressed data before it looks at them. */
+const gzipHeadBytes = 10;
 /** Maximum number of sets of trusted authorities whose connections are kept. */
 const maxTrusts = 256;
 /** Maximum number of times that a webhook may ask for another attempt of one call. Source: client-go rest.Request. */
@@ -201,14 +205,15 @@ export class WebhookPool {
         exchange.stop.throwIfStopped();
         throw error instanceof WebhookError ? error : unreachable(failedPost(step.address, messageOf(error)), error);
       });
-      const next = followed(step, answer, exchange.target);
+      const next = followed(step, answer, exchange);
       if (next === undefined) return answer;
       step = next;
     }
   }
 
   async #send(exchange: ReadyExchange, step: WebhookStep): Promise<WebhookAnswer> {
-    const { target, call, stop, certificate, module } = exchange;
+    const { target, call, stop, module } = exchange;
+    const certificate = isAtHome(step, exchange) ? exchange.certificate : undefined;
     const { hostname, port } = await this.#destination(step.address);
     stop.throwIfStopped();
     if (!this.#turns.hasTime()) await this.#turns.room();
@@ -296,14 +301,19 @@ function canceled(address: WebhookAddress): WebhookError {
   return new WebhookError(failedPost(address, 'context canceled'), { reason: 'unreachable' });
 }
 
-function headersOf(step: WebhookStep, { address, call, authorization }: ReadyExchange): Record<string, string> {
+/** True for a request to the host of the target. Credentials are for no other. */
+function isAtHome(step: WebhookStep, { address }: Exchange): boolean {
+  return step.address.host === address.host;
+}
+
+function headersOf(step: WebhookStep, exchange: ReadyExchange): Record<string, string> {
+  const { call, authorization } = exchange;
   const { traceParent, baggage } = call;
   const { host } = step.address;
   const headers: Record<string, string> = { host, accept: 'application/json, */*', 'user-agent': 'kapstan' };
   if (step.method === 'POST') headers['content-type'] = 'application/json';
   if (step.referer !== undefined) headers.referer = step.referer;
-  // A secret is only for the host for which it was given.
-  if (authorization !== undefined && host === address.host) headers.authorization = authorization;
+  if (authorization !== undefined && isAtHome(step, exchange)) headers.authorization = authorization;
   if (traceParent !== undefined) headers.traceparent = traceParent;
   if (baggage !== undefined) headers.baggage = baggage;
   return headers;
@@ -313,7 +323,14 @@ function unreachable(message: string, cause: unknown): WebhookError {
   return new WebhookError(message, { cause, reason: 'unreachable' });
 }
 
-function followed(step: WebhookStep, answer: WebhookAnswer, target: WebhookTarget): WebhookStep | undefined {
+function followed(step: WebhookStep, answer: WebhookAnswer, exchange: Exchange): WebhookStep | undefined {
+  const next = nextOf(step, answer, exchange.target);
+  if (next?.method !== 'POST' || exchange.call.holdsCredentials !== true || isAtHome(next, exchange)) return next;
+  const why = 'the webhook redirects to another host, to which the credentials in the review are not sent';
+  throw unreachable(failedPost(next.address, why), undefined);
+}
+
+function nextOf(step: WebhookStep, answer: WebhookAnswer, target: WebhookTarget): WebhookStep | undefined {
   try {
     return nextStep(step, answer, target);
   } catch (error) {
@@ -328,7 +345,8 @@ function tooLarge(maxBytes: number): WebhookError {
 /** Throws WebhookError for an answer that refuses. */
 async function answerOf(answer: WebhookAnswer, maxBytes: number): Promise<WebhookPoolAnswer> {
   const { code, contentType } = answer;
-  const body = answer.contentEncoding === 'gzip' ? await unzipped(answer.body, maxBytes) : answer.body;
+  const isZipped = answer.contentEncoding.toLowerCase() === 'gzip' && answer.body.length > 0;
+  const body = isZipped ? await unzipped(answer.body, maxBytes) : answer.body;
   const refusal = await runInTurns(webhookRefusalText({ code, contentType, body }));
   if (refusal === undefined) return { body, contentType, code };
   throw new WebhookError(refusal, { reason: 'refused', code: code <= 206 ? 500 : code });
@@ -339,9 +357,12 @@ async function unzipped(body: Buffer, maxBytes: number): Promise<Buffer> {
   try {
     return await unzip(body, { maxOutputLength: maxBytes });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes);
-    const why = 'unexpected error when reading response body. Please retry. Original error: gzip: invalid header';
-    throw new WebhookError(why, { reason: 'refused', cause: error });
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes);
+    const isCutOff = code === 'Z_BUF_ERROR' || body.length < gzipHeadBytes;
+    const why = isCutOff ? 'unexpected EOF' : 'gzip: invalid header';
+    const text = `unexpected error when reading response body. Please retry. Original error: ${why}`;
+    throw new WebhookError(text, { reason: 'refused', cause: error });
   }
 }
 

@@ -34,15 +34,16 @@ export function nextStep(step: WebhookStep, answer: WebhookAnswer, target: Webho
   const becomesGet = seeOther.has(code);
   if (location === '' || !(becomesGet || temporary.has(code))) return undefined;
   const url = resolved(location, address.url);
-  if (redirects + 1 >= maxRedirects) throw failure(location, `stopped after ${maxRedirects} redirects`);
+  if (redirects + 1 >= maxRedirects) throw failure(withoutUser(location), `stopped after ${maxRedirects} redirects`);
   if (url.protocol !== 'https:')
     throw failure(url.href, `unsupported protocol scheme ${goQuote(url.protocol.slice(0, -1))}`);
-  const next = placeAddress(url, target, address);
+  const next = placeAddress(url, target);
   return { address: next, method: becomesGet ? 'GET' : step.method, referer: address.url, redirects: redirects + 1 };
 }
 
 function resolved(location: string, base: string): URL {
-  const [broken] = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(location) ?? [];
+  // Go does not look into the query.
+  const [broken] = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(location.replace(/^([^?#]*)\?[^#]*/, '$1')) ?? [];
   try {
     if (broken !== undefined) throw new TypeError(`invalid URL escape ${goQuote(broken)}`);
     const url = new URL(location, base);
@@ -50,10 +51,15 @@ function resolved(location: string, base: string): URL {
     url.username = url.password = url.hash = '';
     return url;
   } catch (error) {
-    const text = goQuote(location);
+    const text = goQuote(withoutUser(location));
     const why = `failed to parse Location header ${text}: parse ${text}: ${messageOf(error)}`;
     throw failure(base, why, error);
   }
+}
+
+/** Returns the place without user and password, for errors. */
+function withoutUser(location: string): string {
+  return location.replace(/^([a-z][a-z0-9+.-]*:[/\\]*|[/\\]{2,})[^/\\?#]*@/i, '$1');
 }
 
 function failure(url: string, why: string, cause?: unknown): Error {

@@ -106,13 +106,14 @@ function readAddress(target: WebhookTarget, timeoutSeconds: number): WebhookAddr
   };
 }
 
-/** Returns the address to which a webhook at `from` redirects. A Service that redirects to itself is reached in the same way. */
-export function placeAddress(url: URL, target: WebhookTarget, from: WebhookAddress): WebhookAddress {
-  const { service, host } = from;
-  const isService = service !== undefined && `${url.hostname}:${url.port || 443}` === host;
+/** Returns the address to which a webhook redirects. The Service of the target is reached in the same way as at first. */
+export function placeAddress(url: URL, target: WebhookTarget): WebhookAddress {
+  const { service } = target;
+  const host = `${url.hostname}:${url.port || 443}`;
+  const isService = service !== undefined && host === serviceHost(service);
   // Go looks for the name of the Service in all certificates of the call.
   const { identity } = target;
-  const serverName = identity?.serverName ?? (target.service && serviceServerName(target.service));
+  const serverName = identity?.serverName ?? (service && serviceServerName(service));
   return {
     url: url.href,
     ...destinationOf(url),

@@ -126,6 +126,19 @@ describe('a webhook for tokens', () => {
     },
   );
 
+  it('that redirects to another host gets no token there', async () => {
+    answer = ({ url }, response) => {
+      const { port } = server.address() as AddressInfo;
+      if (url === '/there') accepts('mallory')({} as Asked, response);
+      else response.writeHead(307, { location: `https://localhost:${port}/there` }).end();
+    };
+    const result = await settled(webhook({}, { trustsAnyone: true }).authenticateToken('t', []));
+    expect(shown(result)).toMatch(
+      /: the webhook redirects to another host, to which the credentials in the review are not sent$/,
+    );
+    expect(asked.map(({ url }) => url)).toEqual(['/authn?timeout=30s']);
+  });
+
   it('is asked as kube-apiserver asks it', async () => {
     answer = accepts('alice');
     await webhook().authenticateToken('alice', [audience]);

@@ -72,7 +72,7 @@ export class TokenWebhook implements TokenAuthenticator {
 
   async #askOnce(body: Buffer, signal: AbortSignal): Promise<TokenReviewStatus> {
     const { pool, target, review } = this.#options;
-    const call = { body, timeoutSeconds: timeoutMs / 1000, maxAnswerBytes, signal };
+    const call = { body, holdsCredentials: true, timeoutSeconds: timeoutMs / 1000, maxAnswerBytes, signal };
     const answer = await pool.ask(target, call);
     return runInTurns(readReviewStatus(answer, review));
   }

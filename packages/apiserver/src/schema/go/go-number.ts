@@ -1,7 +1,8 @@
-// Numbers of JSON as Go reads them: 64-bit integers with all digits, everything else as doubles. Used by typed-decoder.ts
-// and by the validation of values.
+// Numbers of JSON as Go reads them: 64-bit integers with all digits, everything else as doubles. Used by typed-decoder.ts,
+// by the validation of values, and for converted objects.
 import { ExactNumber } from '@kapstan/api';
-import { isInt64, isJsonObject } from '@kapstan/api/internal';
+import { isInt64, namesInSlices, runWhole, type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
+import { GoValueError } from './go-value-error.ts';
 
 export function isNumber(value: unknown): value is number | ExactNumber {
   return typeof value === 'number' || value instanceof ExactNumber;
@@ -17,19 +18,37 @@ export function plainNumber(value: number | ExactNumber): number | ExactNumber {
   return isInt64(value.text) && !Number.isSafeInteger(nearest) ? value : nearest;
 }
 
-/** Makes all numbers of a JSON value plain, in place, and returns the value. */
+/** Returns Go's error for a number that no double can hold. */
+export function infinityText(value: number | ExactNumber): string {
+  return `json: cannot unmarshal number ${value} into Go value of type float64`;
+}
+
+/** Makes all numbers of a JSON value plain, in place, and returns the value. Throws {@link GoValueError} for a number that no double can hold. */
 export function makeNumbersPlain(value: unknown): unknown {
-  if (value instanceof ExactNumber) return plainNumber(value);
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      const plain = makeNumbersPlain(item);
-      if (plain !== item) value[index] = plain;
+  return runWhole(makeNumbersPlainInSlices(value));
+}
+
+/** Does what {@link makeNumbersPlain} does, for a value of any size. */
+export function* makeNumbersPlainInSlices(value: unknown, pace: SlicePace = new SlicePace()): SlicedWork<unknown> {
+  if (value instanceof ExactNumber) return finiteNumber(value);
+  if (!isContainer(value)) return value;
+  const names: Iterable<string | number> = Array.isArray(value) ? value.keys() : yield* namesInSlices(value);
+  for (const name of names) {
+    const member = value[name];
+    if (isContainer(member)) {
+      const plain = yield* makeNumbersPlainInSlices(member, pace);
+      if (plain !== member) setOwn(value, String(name), plain);
     }
-  } else if (isJsonObject(value)) {
-    for (const name of Object.keys(value)) {
-      const plain = makeNumbersPlain(value[name]);
-      if (plain !== value[name]) value[name] = plain;
-    }
+    if (pace.isDue()) yield;
   }
   return value;
+}
+
+function isContainer(value: unknown): value is Record<string | number, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function finiteNumber(value: ExactNumber): number | ExactNumber {
+  if (!Number.isFinite(Number(value.text))) throw new GoValueError(infinityText(value), { isFoundLater: true });
+  return plainNumber(value);
 }

@@ -5,6 +5,7 @@ import { ExactNumber, parseQuantity } from '@kapstan/api';
 import { formatGoNumber, isJsonObject } from '@kapstan/api/internal';
 import type { SchemaNode } from '../node/schema-node.ts';
 import { isNumber, makeNumbersPlain } from './go-number.ts';
+import { GoValueError } from './go-value-error.ts';
 
 /** Returns the name in "of type …": "v1.PodSpec", "[]v1.Container", "map[string]string", "int32". */
 export function goTypeName(node: SchemaNode): string {
@@ -38,9 +39,6 @@ export function jsonKind(value: unknown): string {
   if (typeof value === 'number' || value instanceof ExactNumber) return 'number';
   return typeof value;
 }
-
-/** The error for a value that a type cannot read. The message comes from the type's UnmarshalJSON. */
-export class GoValueError extends Error {}
 
 type CustomReader = (value: unknown) => unknown;
 

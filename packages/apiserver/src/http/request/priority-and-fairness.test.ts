@@ -321,7 +321,7 @@ async function serveTogether(
       },
     },
     onRequest: (exchange) => {
-      exchanges.push(exchange);
+      exchanges.push(exchange as Exchange);
       return new Promise((resolve) => arrived.push(resolve));
     },
     flowControl: control,

@@ -1,7 +1,8 @@
 import type { UnstructuredObject } from '@kapstan/api';
+import type { ResourceStack } from '@kapstan/apiserver';
 import { refusal, testContext, testDefinition } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { clusterContext, conditionOf, DefinitionFixture, widget, widgets } from '../testing/definition-fixture.ts';
 
 let fixture: DefinitionFixture;
@@ -325,6 +326,21 @@ describe('a definition that is deleted', () => {
       (await fixture.stores.engine.range({ start: '/registry/example.com/', end: '/registry/example.com0' })).kvs,
     ).toEqual([]);
   });
+});
+
+it('a definition that is gone has its store closed again when that failed', async () => {
+  await fixture.close();
+  let closes = 0;
+  const onClosed = ({ served }: ResourceStack): void => {
+    if (served.definition.resource === 'widgets' && ++closes === 1) throw new Error('not now');
+  };
+  fixture = await DefinitionFixture.open(openLmdbEngine, { onClosed });
+  await fixture.establish(widgets());
+  await fixture.delete(name);
+  await vi.waitFor(() => expect(fixture.logged).toContain('serving a custom resource definition failed'));
+  expect([closes, isServed()]).toEqual([1, false]);
+  fixture.stores.clock.advance(1000);
+  await vi.waitFor(() => expect(closes).toBe(2));
 });
 
 describe('a server that starts again', () => {

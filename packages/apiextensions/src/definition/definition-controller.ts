@@ -184,9 +184,9 @@ export class DefinitionController {
   async #reconcile(name: string): Promise<void> {
     const definition = this.#feed.get(name);
     if (definition === undefined) {
-      const served = this.#served.get(name);
+      // Where a store cannot be closed, the next attempt needs to know it.
+      await this.#served.get(name)?.close();
       this.#served.delete(name);
-      await served?.close();
       return;
     }
     const next = this.#decided(definition);

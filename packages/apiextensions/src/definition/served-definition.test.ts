@@ -10,12 +10,13 @@ import { ServedDefinition, type ServedDefinitionOptions } from './served-definit
 const webhooks = new WebhookPool();
 afterEach(() => webhooks.close());
 
-function servedIn(catalog: ResourceCatalog): ServedDefinition {
-  const stack = {
-    waitUntilReady: () => Promise.resolve(),
-    servedAs: (definition: object) => ({ definition, store: {} }),
-    close: () => Promise.resolve(),
-  } as unknown as ResourceStack;
+function servedIn(catalog: ResourceCatalog, close: ResourceStack['close'] = async () => undefined): ServedDefinition {
+  const createStack = (): ResourceStack =>
+    ({
+      waitUntilReady: () => Promise.resolve(),
+      servedAs: (definition: object) => ({ definition, store: {} }),
+      close,
+    }) as unknown as ResourceStack;
   const conversions: ServedDefinitionOptions['conversions'] = {
     webhooks,
     functions: new ConversionFunctions({}),
@@ -23,7 +24,7 @@ function servedIn(catalog: ResourceCatalog): ServedDefinition {
     clock: systemClock,
     newUid: () => 'a',
   };
-  return new ServedDefinition({ catalog, createStack: () => stack, conversions });
+  return new ServedDefinition({ catalog, createStack, conversions });
 }
 
 /** Returns a definition whose versions a webhook converts. `onEncode` is called when the first schema is encoded. */
@@ -65,5 +66,22 @@ describe('a definition of many served versions', () => {
     expect(catalog.all().length).toBeGreaterThan(40);
     await closing;
     expect(catalog.all()).toEqual([]);
+  });
+
+  it('leaves the catalog with all of them where the stores of some cannot be closed, which are closed again later', async () => {
+    const catalog = new ResourceCatalog();
+    const failing = [true, false, true];
+    let closes = 0;
+    const served = servedIn(catalog, async () => {
+      if (failing[closes++]) throw new Error('not now');
+    });
+    const { spec, metadata } = definitionOf(3, () => undefined);
+    await served.serve({ metadata, spec: { ...spec, conversion: { strategy: 'None' } } } as CustomResourceDefinition);
+    const error: unknown = await served.close().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ errors: [{ message: 'not now' }, { message: 'not now' }] });
+    expect([catalog.all(), closes]).toEqual([[], 3]);
+    await served.close();
+    await served.close();
+    expect(closes).toBe(5);
   });
 });

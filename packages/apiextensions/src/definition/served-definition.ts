@@ -36,6 +36,8 @@ interface VersionStack {
 export class ServedDefinition {
   readonly #options: ServedDefinitionOptions;
   readonly #versions = new Map<string, VersionStack>();
+  /** Stacks that serve no version any more and are not closed yet. */
+  readonly #unused = new Set<ResourceStack>();
   #conversion: { readonly key: string; readonly value: DefinitionConversion } | undefined;
   #isTerminating = false;
 
@@ -102,12 +104,18 @@ export class ServedDefinition {
     }
   }
 
-  /** Removes everything from the catalog and ends all watches. Idempotent. */
+  /**
+   * Removes everything from the catalog and ends all watches. Idempotent. Throws when a store could not be closed; the next call tries to
+   * close it again.
+   */
   async close(): Promise<void> {
+    const errors: unknown[] = [];
+    for (const stack of [...this.#unused]) await this.#release(stack).catch((error: unknown) => errors.push(error));
     for (const name of [...this.#versions.keys()]) {
-      await this.#drop(name);
+      await this.#drop(name).catch((error: unknown) => errors.push(error));
       if (this.#versions.size > 0) await nextTurn();
     }
+    if (errors.length > 0) throw errors.length === 1 ? errors[0] : new AggregateError(errors, 'stores stay open');
   }
 
   async #serveVersion({ definition, version, conversion, sharedKey }: WantedVersion): Promise<void> {
@@ -148,7 +156,10 @@ export class ServedDefinition {
   /** Closes a stack when no version is served from it any more. */
   async #release(stack: ResourceStack): Promise<void> {
     const isUsed = [...this.#versions.values()].some((entry) => entry.stack === stack);
-    if (!isUsed) await stack.close();
+    if (isUsed) return;
+    this.#unused.add(stack);
+    await stack.close();
+    this.#unused.delete(stack);
   }
 
   async #openStack(resource: ResourceDefinition<UnstructuredObject>): Promise<ResourceStack> {

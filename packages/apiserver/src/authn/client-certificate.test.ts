@@ -6,7 +6,7 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import {
   BasicConstraintsExtension,
   ExtendedKeyUsageExtension,
-  type Extension,
+  Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
   Name,
@@ -147,6 +147,12 @@ describe('a client certificate is taken', () => {
 describe('a client certificate is refused', () => {
   it('for servers alone', async () => {
     expect(await ask(await named('CN=alice', usages(serverAuth)))).toEqual({ status: 401 });
+  });
+
+  it('for any use, with a critical extension that nobody knows', async () => {
+    const unknown = (isCritical: boolean): Extension => new Extension('1.2.3.4', isCritical, new Uint8Array([5, 0]));
+    expect(await ask(await named('CN=alice', usages(anyUsage), unknown(false)))).toEqual({ status: 200 });
+    expect(await ask(await named('CN=alice', usages(anyUsage), unknown(true)))).toEqual({ status: 401 });
   });
 
   it('for any use, of a stranger', async () => {

@@ -128,7 +128,7 @@ export class ClientCertificates {
     return isTrustedForClients(rawChainOf(certificate), authorities, this.#clock.now());
   }
 
-  /** OpenSSL checks the purpose before signatures and times, so everything else is checked again after that fault. */
+  /** OpenSSL checks the purpose before signatures and times, so these and critical extensions are checked again after that fault. */
   #isJudgedAgain(fault: string): boolean {
     return fault === 'INVALID_PURPOSE' || (this.#hasChanged && faultsOfTrust.has(fault));
   }

@@ -1,9 +1,9 @@
 // Verifies client certificates as Go's crypto/x509 does: "any" extended key usage allows clients, and for the client's
 // own certificate neither its key usage nor being an authority matters. Used by client-certificate.ts where OpenSSL
-// refuses a certificate because of its purpose. Source: Go crypto/x509 verify.go (buildChains, checkChainForKeyUsage).
+// refuses a certificate because of its purpose. Source: Go crypto/x509 verify.go (isValid, buildChains, checkChainForKeyUsage).
 import { X509Certificate } from 'node:crypto';
 import { parseTime } from '@kapstan/api';
-import { extendedKeyUsages } from './extended-key-usage.ts';
+import { extendedKeyUsages, hasUnhandledCriticalExtension } from './certificate-extensions.ts';
 
 /** Certificates of the authorities that sign client certificates, in PEM, as the TLS layer takes them. */
 export type ClientAuthorities = string | Uint8Array | readonly (string | Uint8Array)[];
@@ -41,7 +41,7 @@ export function isTrustedForClients(
   const [own, ...others] = sent.map((raw) => new X509Certificate(raw));
   if (own === undefined) return false;
   const isUsable = (certificate: X509Certificate): boolean =>
-    isValidAt(certificate, nowMs) && servesClients(certificate);
+    isValidAt(certificate, nowMs) && !hasUnhandledCriticalExtension(certificate.raw) && servesClients(certificate);
   if (!isUsable(own)) return false;
   if (authorities.some((authority) => authority.raw.equals(own.raw))) return true;
   let checks = 0;

@@ -137,6 +137,18 @@ it('what stands for a definition comes back, is put right, and goes with it', as
   await eventually(async () => expect(await names()).toEqual(['v1.', 'v1.apps']));
 });
 
+it('what a definition takes over from a built-in resource comes back from then on, which one more resource does not change', async () => {
+  install('batch', 'v1', 'jobs');
+  await register().registration.start();
+  install('apps', 'v1', 'widgets', true);
+  install('batch', 'v1', 'jobs', true);
+  await client.delete(APIService, { name: 'v1.apps' });
+  await client.delete(APIService, { name: 'v1.batch' });
+  const back = await eventually(() => client.get(APIService, { name: 'v1.batch' }));
+  expect([back.metadata?.labels, back.spec?.versionPriority]).toEqual([{ [automanagedLabel]: 'true' }, 100]);
+  expect(await names()).toEqual(['v1.', 'v1.batch']);
+});
+
 it('a server that does not serve a definition leaves what another one registered for it', async () => {
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
   await client.create(CustomResourceDefinition, {

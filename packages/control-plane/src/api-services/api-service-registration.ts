@@ -181,13 +181,18 @@ export class ApiServiceRegistration {
     const { served } = this.#options;
     const { group, version, resource } = changed.definition;
     const name = apiServiceName({ group, version });
-    const isSame = ({ definition }: ServedResource): boolean => apiServiceName(definition) === name;
-    const occupant = served.find(group, version, resource) ?? served.all().find(isSame);
-    const desired = occupant && desiredApiService(occupant.definition);
-    const wasDesired = this.#desired.has(name);
+    const before = this.#desired.get(name);
+    const own = served.find(group, version, resource);
+    let desired = own && desiredApiService(own.definition);
+    // The first resource of a version decides, as at a start. Looking for it goes through all, and most changes agree with it.
+    if (desired === undefined || (before !== undefined && !isDeepStrictEqual(desired, before))) {
+      const first = served.all().find(({ definition }) => apiServiceName(definition) === name);
+      desired = first && desiredApiService(first.definition);
+    }
     if (desired === undefined) this.#desired.delete(name);
-    else if (!wasDesired) this.#desired.set(name, desired);
-    if (wasDesired !== (desired !== undefined) || (wasDesired && !this.#synced.has(name))) this.#queue.add(name);
+    else this.#desired.set(name, desired);
+    if (!isDeepStrictEqual(desired, before) || (desired !== undefined && !this.#synced.has(name)))
+      this.#queue.add(name);
   }
 
   async #sync(name: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import { jsonEncoding, Stored } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
-import { metadataJson, objectJson, whenJsonIsMade } from './encodings.ts';
+import { metadataFrame, metadataJson, metadataMessage, objectJson, whenJsonIsMade } from './encodings.ts';
 
 const key = '/registry/configmaps/default/a';
 const plain = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', resourceVersion: '7' }, data: { b: 'c' } };
@@ -34,6 +34,21 @@ describe('metadata as JSON', () => {
       metadata: plain.metadata,
     });
     expect(stored.knownJson).toBeUndefined();
+  });
+
+  it('of one version and of another, which shows fewer annotations, are never taken for each other', () => {
+    const annotations = { 'of-version': 'a', other: 'b' };
+    const stored = new Stored<UnstructuredObject>(key, 7 as Revision, {
+      ...plain,
+      metadata: { ...plain.metadata, annotations },
+    });
+    const [all, some] = [{}, { versionAnnotations: new Set(['of-version']) }];
+    const shown = (bytes: Uint8Array): boolean => Buffer.from(bytes).includes('of-version');
+    for (const [owner, isShown] of [[all, true] as const, [some, false] as const]) {
+      expect(shown(metadataJson(stored, 'v1', owner))).toBe(isShown);
+      expect(shown(metadataFrame('ADDED', stored, { version: 'v1', owner }))).toBe(isShown);
+      expect(shown(metadataMessage(stored, owner))).toBe(isShown);
+    }
   });
 
   it.each([['{"kind":"ConfigMap","metadata":null}'], ['{"kind":"ConfigMap"}']])(

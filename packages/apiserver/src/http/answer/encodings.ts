@@ -87,6 +87,11 @@ export function partialMetadata(
 
 type ObjectMeta = NonNullable<UnstructuredObject['metadata']>;
 
+/** Distinguishes the names of encodings of one object that show different annotations. */
+function suffixOf({ versionAnnotations }: MetadataOwner): string {
+  return versionAnnotations === undefined ? '' : `-without-${[...versionAnnotations].join()}`;
+}
+
 /** Kubernetes takes the metadata before it converts the object to the version, which is what adds these annotations. */
 function withoutVersion(metadata: ObjectMeta, { versionAnnotations }: MetadataOwner): ObjectMeta {
   const { annotations } = metadata;
@@ -117,7 +122,7 @@ export function metadataBytes({ knownJson }: StoredObject, owner: MetadataOwner)
 function metadataEncoding(version: MetadataVersion, owner: MetadataOwner): ObjectEncoding {
   const head = Buffer.from(metadataHead(version));
   return {
-    name: `metadata-${version}`,
+    name: `metadata-${version}${suffixOf(owner)}`,
     encode: (stored) => {
       const metadata = metadataBytes(stored, owner);
       if (metadata !== undefined) return Buffer.concat([head, metadata, braceClose]);
@@ -171,7 +176,7 @@ function metadataFrameEncodings(
   owner: MetadataOwner,
 ): Readonly<Record<ChangeType, ObjectEncoding>> {
   const encoding = (type: ChangeType): ObjectEncoding => ({
-    name: `watch-metadata-${version}-${type}`,
+    name: `watch-metadata-${version}-${type}${suffixOf(owner)}`,
     encode: (stored) => frameOf(type, metadataJson(stored, version, owner)),
   });
   return { ADDED: encoding('ADDED'), MODIFIED: encoding('MODIFIED'), DELETED: encoding('DELETED') };
@@ -189,5 +194,5 @@ export function objectMessage(stored: StoredObject, message: Message): Uint8Arra
 export function metadataMessage(stored: StoredObject, owner: MetadataOwner): Uint8Array {
   const message = metaTypes.message('meta/v1.PartialObjectMetadata');
   const encode = (): Uint8Array => encodeMessage(message, partialMetadata(stored.object, 'v1', owner));
-  return stored.encoded({ name: 'protobuf-metadata', encode });
+  return stored.encoded({ name: `protobuf-metadata${suffixOf(owner)}`, encode });
 }

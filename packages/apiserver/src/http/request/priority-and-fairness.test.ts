@@ -8,6 +8,7 @@ import { FlowControl } from '../../flowcontrol/flow-control.ts';
 import type { FlowConfiguration, FlowSchema, PriorityLevelConfig } from '../../flowcontrol/flow-schema.ts';
 import { startTestServer, type TestServer } from '../../testing/api-server-fixture.ts';
 import { factDefinitions } from '../../testing/fact-kinds.ts';
+import type { Exchange } from '../exchange/exchange.ts';
 
 const all = ['*'];
 const users = new Map(
@@ -288,44 +289,102 @@ describe('requests under priority and fairness', () => {
   });
 });
 
-it('requests that arrive together wait in queues, so that those of another user do not come last', async () => {
+/** Sends these users' requests, which arrive in one turn and take 10 ms of the processor each. Returns who was served and all statuses. */
+async function serveTogether(
+  names: readonly string[],
+  given: FlowConfiguration,
+  { seats = 2, onServe }: { seats?: number; onServe?: (served: string[], exchanges: Exchange[]) => void } = {},
+) {
   const clock = new VirtualClock();
   const realNow = clock.monotonicNow.bind(clock);
   const served: string[] = [];
   // Each request takes 10 ms of the processor, and waits for nothing.
   clock.monotonicNow = () => realNow() + 10 * served.length;
   const control = new FlowControl({
-    seats: 2,
-    configuration: configuration({ queues: 64, handSize: 2, queueLengthLimit: 20 }),
+    seats,
+    configuration: given,
     statsOf: () => undefined,
     watchIndexes: new Map(),
     withoutEvents: new Set(),
     clock,
   });
   const arrived: (() => void)[] = [];
+  const exchanges: Exchange[] = [];
   const server = await startTestServer(openLmdbEngine, {
     definitions: [],
     authentication: { authenticators: [tokenAuthenticator(users)] },
     authorizer: {
       authorize: (attributes) => {
         served.push(attributes.user.name);
+        onServe?.(served, exchanges);
         return alwaysAllow.authorize(attributes);
       },
     },
-    onRequest: () => new Promise((resolve) => arrived.push(resolve)),
+    onRequest: (exchange) => {
+      exchanges.push(exchange as Exchange);
+      return new Promise((resolve) => arrived.push(resolve));
+    },
     flowControl: control,
     clock,
   });
-  const sent: Promise<unknown>[] = [];
-  for (const name of [...Array.from({ length: 12 }, () => 'ann'), 'bob']) {
-    sent.push(server.send('GET', '/version', as(name)));
+  const sent: Promise<number | undefined>[] = [];
+  for (const name of names) {
+    const answer = server.send('GET', '/version', as(name));
+    sent.push(
+      answer.then(
+        ({ status }) => status,
+        () => undefined,
+      ),
+    );
     while (arrived.length < sent.length) await nextTurn();
   }
   // Callbacks of one turn, each of which ends before the next begins, as those of sockets do.
   for (const go of arrived) setImmediate(go);
-  await Promise.all(sent);
-  expect(served).toHaveLength(13);
-  expect(served.indexOf('bob')).toBeLessThan(5);
+  const statuses = await Promise.all(sent);
+  for (const { queues } of control.levels.values()) while (queues.seatsInUse > 0) await nextTurn();
   await server.close();
   control.close();
+  return { served, statuses };
+}
+
+describe('requests that arrive together', () => {
+  const anns = (count: number): string[] => Array.from({ length: count }, () => 'ann');
+  const queues = { queues: 64, handSize: 2, queueLengthLimit: 20 };
+
+  it('wait in queues, so that those of another user do not come last', async () => {
+    const { served } = await serveTogether([...anns(12), 'bob'], configuration(queues));
+    expect(served).toHaveLength(13);
+    expect(served.indexOf('bob')).toBeLessThan(5);
+  });
+
+  it('hold no seats for others where there are no queues', async () => {
+    const { statuses } = await serveTogether(anns(12), configuration('none'));
+    expect(statuses).toEqual(statuses.map(() => 200));
+  });
+
+  it('do not wait behind those that have seats of another level', async () => {
+    const given = configuration(queues);
+    const two = {
+      ...given,
+      schemas: [{ ...schema('quick', 'quick', { type: 'user', name: 'bob' }), precedence: 50 }, ...given.schemas],
+      levels: [...given.levels, level('quick', queues)],
+    };
+    const { served } = await serveTogether([...anns(20), 'bob'], two, { seats: 100 });
+    expect(served).toHaveLength(21);
+    expect(served.indexOf('bob')).toBeLessThan(4);
+  });
+
+  it('end when their client goes while they have a seat and wait for their turn', async () => {
+    const onServe = (before: string[], exchanges: Exchange[]): void => {
+      if (before.length === 2) exchanges[2]?.abort();
+    };
+    const { served, statuses } = await serveTogether(['ann', 'ann', 'bob'], configuration(queues), {
+      seats: 3,
+      onServe,
+    });
+    expect([served, statuses]).toEqual([
+      ['ann', 'ann'],
+      [200, 200, undefined],
+    ]);
+  });
 });

@@ -1,13 +1,14 @@
 // PriorityAndFairness makes requests wait for seats of their priority level, and refuses those that wait too long. It sits between HTTP and
 // flowcontrol/flow-control.ts. Used by request-chain.ts. Source: filters/priority-and-fairness.go.
 import { type Clock, parseFieldSelector } from '@kapstan/api';
-import { type MetricFamily, TurnShare } from '@kapstan/api/internal';
+import type { MetricFamily } from '@kapstan/api/internal';
 import type { ClassifiedRequest } from '../../flowcontrol/active-schema.ts';
 import type { FlowControl } from '../../flowcontrol/flow-control.ts';
 import { flowControlMetrics } from '../../flowcontrol/flow-control-metrics.ts';
 import type { ForgetWatch } from '../../flowcontrol/watch-tracker.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { isLongRunning, type ResourceRequest } from '../exchange/request-info.ts';
+import { LevelTurns } from './level-turns.ts';
 import { requestTimeoutMs } from './request-deadline.ts';
 import {
   freePlace,
@@ -19,11 +20,6 @@ import {
 
 /** Longest wait, whatever time a request has. */
 const maxWaitMs = 60_000;
-/**
- * Time per turn, in milliseconds, after which requests that have a seat wait for the next turn. Without it, a request that waits for no I/O has
- * left its seat before the next one is read from its socket, so that nobody queues, and whoever sends most is served most.
- */
-const seatedMs = 8;
 
 export interface PriorityAndFairnessPorts {
   readonly control: FlowControl;
@@ -35,12 +31,12 @@ export interface PriorityAndFairnessPorts {
 export class PriorityAndFairness implements RequestLimit {
   readonly #ports: PriorityAndFairnessPorts;
   readonly #control: FlowControl;
-  readonly #turns: TurnShare;
+  readonly #turns: LevelTurns;
 
   constructor(ports: PriorityAndFairnessPorts) {
     this.#ports = ports;
     this.#control = ports.control;
-    this.#turns = new TurnShare(ports.clock, seatedMs);
+    this.#turns = new LevelTurns(ports.clock);
   }
 
   enter(asked: LimitedRequest): RequestPlace | undefined | Promise<RequestPlace | undefined> {
@@ -70,11 +66,12 @@ export class PriorityAndFairness implements RequestLimit {
     return flowControlMetrics(this.#control, this.#ports.clock.monotonicNow());
   }
 
-  /** Where nobody has to queue, a seat need not be held for others. */
+  /** Where nobody can queue, a seat need not be held for others: holding it would refuse them. */
   #begin(request: ClassifiedRequest, asked: LimitedRequest): RequestPlace | Promise<RequestPlace> {
     const place = this.#placeOf(request, asked);
-    if (request.active.level.isUnlimited || this.#turns.hasTime()) return place;
-    return this.#turns.room().then(() => place);
+    const { level } = request.active;
+    if (typeof level.config.queuing === 'string' || this.#turns.hasTime()) return place;
+    return this.#turns.room(level).then(() => place);
   }
 
   #placeOf(request: ClassifiedRequest, { exchange, info }: LimitedRequest): RequestPlace {

@@ -191,10 +191,9 @@ export class RequestChain {
     const entered = this.#limit.enter({ exchange, info, user, nowMs: askedMs });
     const place = entered instanceof Promise ? await entered : entered;
     exchange.audit?.spend('apf-queue-wait', this.#clock.monotonicNow() - askedMs);
-    if (place === undefined) {
-      if (exchange.signal.aborted) return;
-      return sendText(exchange, 429, 'Too many requests, please try again later.\n');
-    }
+    // A client may also go while its request has a seat and waits for its turn.
+    if (exchange.signal.aborted) return place?.end();
+    if (place === undefined) return sendText(exchange, 429, 'Too many requests, please try again later.\n');
     try {
       exchange.steps?.enter('authorization');
       this.#enterFilter(exchange, 'authorization');

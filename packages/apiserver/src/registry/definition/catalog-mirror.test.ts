@@ -28,4 +28,19 @@ describe('the mirror of a catalog', () => {
     expect(mirror.find('hidden.io', 'v1', 'c')).toBeUndefined();
     expect(source.find('hidden.io', 'v1', 'c')).toBe(hidden);
   });
+
+  it('ends with what the source has, when another listener changes that within a change', () => {
+    const source = new ResourceCatalog();
+    const replacement = resource('b');
+    source.onChange((next) => {
+      if (next?.definition.resource === 'a') source.remove('', 'v1', 'a');
+      if (next?.definition.resource === 'b' && next !== replacement) source.install(replacement);
+    });
+    const mirror = mirrorCatalog(source, () => true);
+    source.install(resource('a'));
+    source.install(resource('b'));
+    expect(source.all()).toEqual([replacement]);
+    expect(mirror.all()).toEqual([replacement]);
+    expect(mirror.find('', 'v1', 'b')).toBe(replacement);
+  });
 });

@@ -11,9 +11,13 @@ export function mirrorCatalog(
   const mirror = new ResourceCatalog();
   for (const served of source.all()) if (isWanted(served.definition)) mirror.install(served);
   source.onChange((next, before) => {
-    if (next !== undefined && isWanted(next.definition)) return mirror.install(next);
-    if (before !== undefined)
-      mirror.remove(before.definition.group, before.definition.version, before.definition.resource);
+    const changed = next ?? before;
+    if (changed === undefined) return;
+    const { group, version, resource } = changed.definition;
+    // A listener that was called before may have changed the source again, so the latest of two notifications may come first.
+    const served = source.find(group, version, resource);
+    if (served === undefined || !isWanted(served.definition)) mirror.remove(group, version, resource);
+    else if (mirror.find(group, version, resource) !== served) mirror.install(served);
   });
   return mirror;
 }

@@ -2,15 +2,16 @@ import 'reflect-metadata';
 import { webcrypto, X509Certificate } from 'node:crypto';
 import {
   BasicConstraintsExtension,
+  CertificatePolicyExtension,
   ExtendedKeyUsageExtension,
-  type Extension,
+  Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import { expect, it } from 'vitest';
-import { extendedKeyUsages } from './extended-key-usage.ts';
+import { extendedKeyUsages, hasUnhandledCriticalExtension } from './certificate-extensions.ts';
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const [serverAuth, clientAuth, any] = ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2', '2.5.29.37.0'];
@@ -49,7 +50,30 @@ it.each<[string, readonly Extension[]]>([
   expect(extendedKeyUsages(certificate.raw)).toEqual(known);
 });
 
-it('ends for bytes that are no certificate', () => {
-  const samples = [[], [0x30], [0x30, 0x84], [0x30, 0x84, 0xff, 0xff, 0xff, 0xff, 0x30, 0x80], Array(300).fill(0x30)];
-  for (const sample of samples) expect(extendedKeyUsages(Uint8Array.from(sample))).toBeUndefined();
+it.each<[string, number[]]>([
+  ['no bytes', []],
+  ['no length', [0x30]],
+  ['a length that ends early', [0x30, 0x84]],
+  ['a length past the end', [0x30, 0x84, 0xff, 0xff, 0xff, 0xff, 0x30, 0x80]],
+  ['an indefinite length', [0x30, 0x80, 0x30, 0x00, 0x00, 0x00]],
+  ['a length of five bytes', [0x30, 0x85, 0x00, 0x00, 0x00, 0x00, 0x02, 0x30, 0x00]],
+  ['an element past its parent', [0x30, 0x03, 0x30, 0x02, 0x00, 0x00]],
+  ['nothing but tags', Array(300).fill(0x30)],
+])('finds no use in bytes that are no certificate: %s', (_, bytes) => {
+  expect(extendedKeyUsages(Uint8Array.from(bytes))).toEqual([]);
+  expect(hasUnhandledCriticalExtension(Uint8Array.from(bytes))).toBe(true);
+});
+
+const someName = (type: 'dns' | 'dn', value: string): Extension =>
+  new SubjectAlternativeNameExtension([{ type, value }], true);
+
+it.each<[string, boolean, Extension]>([
+  ['an unknown one', true, new Extension('1.2.3.4', true, new Uint8Array([5, 0]))],
+  ['an unknown one that is not critical', false, new Extension('1.2.3.4', false, new Uint8Array([5, 0]))],
+  ['names that are read', false, someName('dns', 'a.example.com')],
+  ['names that are not read', true, someName('dn', 'CN=a')],
+  ['policies', false, new CertificatePolicyExtension(['1.2.3'], true)],
+])('knows a critical extension that is not handled: %s', async (_, isUnhandled, extension) => {
+  const { raw } = await issue([new BasicConstraintsExtension(true, 2, true), keyUsage, extension]);
+  expect(hasUnhandledCriticalExtension(raw)).toBe(isUnhandled);
 });

@@ -20,8 +20,8 @@ const mostExponent = isWhole ? 1.2 : 1.35;
 const leastCpuMs = isWhole ? 100 : 200;
 /** The same for other threads, which first have to compile what they run. */
 const leastOtherCpuMs = isWhole ? 200 : 500;
-/** Longest turn that any request may cause, in milliseconds. */
-const mostTurnMs = 50;
+/** Longest turn that any request may cause, in milliseconds. The short run shares its machine with other tests, whose use of caches and memory costs. */
+const mostTurnMs = isWhole ? 50 : 65;
 const mostAnswerBytes = 8 * 1024 * 1024;
 const mostRuns = 4;
 /** Growth that caches and the history of watches may cause in a second round. */

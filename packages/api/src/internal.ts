@@ -63,7 +63,7 @@ export {
   type ProgramHooks,
   type VersionChange,
 } from './hooks/hook-host.ts';
-export { formatGoNumber, isInt64 } from './json/go-number.ts';
+export { formatGoNumber } from './json/go-number.ts';
 export { copyInSlices, getOwn, isJsonObject, setOwn } from './json/json.ts';
 export {
   endOfJsonString,

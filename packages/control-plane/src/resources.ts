@@ -212,7 +212,7 @@ async function openOnCatalog(
   for (const resource of virtual) catalog.install(resource);
   const customResources = customResourcesOf(options, { catalog, createStack, webhooks });
   const polls = storePolls(options, engines, open);
-  // Calls in this process need it as well, so it does not wait for a server that listens.
+  // Calls in this process match patterns, too, so the thread does not wait for a server that listens.
   const endPatternThread = sharePatternThread();
   const close = async (): Promise<void> => {
     polls.close();

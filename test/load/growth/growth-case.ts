@@ -86,6 +86,14 @@ export function pod(spec: object, metadata: object = {}): object {
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'growth', ...metadata }, spec: { containers, ...spec } };
 }
 
+/** Returns `count` variables of a container. */
+export const environment = (count: number): { name: string; value: string }[] =>
+  times(count, (i) => ({ name: `E${i}`, value: 'x' }));
+
+/** Returns a pod whose container has `count` variables. */
+export const podOfEnv = (count: number): object =>
+  pod({ containers: [{ name: 'c', image: 'i', env: environment(count) }] });
+
 /** Returns a case that creates an object in a collection and deletes it again. */
 export function creates(
   name: string,

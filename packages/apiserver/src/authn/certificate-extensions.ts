@@ -1,16 +1,12 @@
 // Reads extensions of a certificate from its DER. Node shows the extended key usage as the member keyUsage of X509Certificate, but Deno shows
 // another extension under that name, and neither shows which extensions are critical. client-verification.ts uses it.
-
-interface Element {
-  readonly tag: number;
-  readonly content: Uint8Array;
-}
+import { type DerValue, readAll } from './der-values.ts';
 
 interface Extension {
   /** Object identifier as DER has it, in hexadecimal. */
   readonly id: string;
   readonly isCritical: boolean;
-  readonly value: Uint8Array;
+  readonly value: Buffer;
 }
 
 const tags = { extensions: 0xa3, boolean: 0x01, bytes: 0x04 };
@@ -26,28 +22,28 @@ const handled: ReadonlySet<string> = new Set(
   ['0f', '13', '1e', '1f', '20', '21', '24', '25', '36'].map((last) => `551d${last}`),
 );
 
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const hexOf = (bytes: Buffer): string => bytes.toString('hex');
 
 /**
  * Returns the object identifiers as DER has them, in hexadecimal; undefined when the certificate does not limit its usage. None for a
  * certificate that cannot be read: it serves no use.
  */
-export function extendedKeyUsages(certificate: Uint8Array): readonly string[] | undefined {
+export function extendedKeyUsages(certificate: Buffer): readonly string[] | undefined {
   try {
     const limit = extensionsOf(certificate).find(({ id }) => id === extendedKeyUsage);
     return limit && partsOf(limit.value).map((usage) => hexOf(usage.content));
   } catch (error) {
-    if (error instanceof RangeError) return [];
+    if (error instanceof TypeError) return [];
     throw error;
   }
 }
 
 /** Returns whether the certificate has a critical extension that nobody here judges; true also when it cannot be read. */
-export function hasUnhandledCriticalExtension(certificate: Uint8Array): boolean {
+export function hasUnhandledCriticalExtension(certificate: Buffer): boolean {
   try {
     return extensionsOf(certificate).some((extension) => extension.isCritical && !isHandled(extension));
   } catch (error) {
-    if (error instanceof RangeError) return true;
+    if (error instanceof TypeError) return true;
     throw error;
   }
 }
@@ -57,15 +53,15 @@ function isHandled({ id, value }: Extension): boolean {
   return handled.has(id);
 }
 
-function extensionsOf(certificate: Uint8Array): readonly Extension[] {
+function extensionsOf(certificate: Buffer): readonly Extension[] {
   const [signed] = partsOf(certificate);
   if (signed === undefined) throw notDer();
-  const all = elementsIn(signed.content).find(({ tag }) => tag === tags.extensions);
+  const all = readAll(signed.content).find(({ tag }) => tag === tags.extensions);
   return all === undefined ? [] : partsOf(all.content).map(extensionOf);
 }
 
-function extensionOf({ content }: Element): Extension {
-  const [id, ...rest] = elementsIn(content);
+function extensionOf({ content }: DerValue): Extension {
+  const [id, ...rest] = readAll(content);
   const value = rest.find(({ tag }) => tag === tags.bytes);
   if (id === undefined || value === undefined) throw notDer();
   const critical = rest.find(({ tag }) => tag === tags.boolean);
@@ -76,27 +72,11 @@ function extensionOf({ content }: Element): Extension {
   };
 }
 
-/** Returns the elements of the first element in DER. */
-function partsOf(der: Uint8Array): readonly Element[] {
-  const [whole] = elementsIn(der);
+/** Returns the values in the first value. */
+function partsOf(der: Buffer): readonly DerValue[] {
+  const [whole] = readAll(der);
   if (whole === undefined) throw notDer();
-  return elementsIn(whole.content);
+  return readAll(whole.content);
 }
 
-/** Returns the elements that follow each other in DER. Tags of certificates have one byte. */
-function elementsIn(der: Uint8Array): readonly Element[] {
-  const found: Element[] = [];
-  for (let at = 0; at < der.length; ) {
-    const [tag = 0, first] = der.subarray(at, at + 2);
-    if (first === undefined || first === 0x80 || first > 0x84) throw notDer();
-    const lengthBytes = first < 0x80 ? 0 : first - 0x80;
-    const begin = at + 2 + lengthBytes;
-    const length = der.subarray(at + 2, begin).reduce((sum, byte) => sum * 256 + byte, first < 0x80 ? first : 0);
-    if (begin + length > der.length) throw notDer();
-    found.push({ tag, content: der.subarray(begin, begin + length) });
-    at = begin + length;
-  }
-  return found;
-}
-
-const notDer = (): RangeError => new RangeError('a certificate that is not DER');
+const notDer = (): TypeError => new TypeError('a certificate that is not DER');

@@ -1,7 +1,7 @@
 // Compiles minimum, maximum, multipleOf and the ranges of number formats of a schema.
 import { ExactNumber } from '@kapstan/api';
 import { type FieldError, invalidField } from '@kapstan/api/errors';
-import { isInt64 } from '@kapstan/api/internal';
+import { parseInt64 } from '@kapstan/api/internal';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
@@ -101,7 +101,7 @@ function limitCheck(limit: Limit, isInRange: RangeCheck): NumberCheck {
 /** True for a number that Go reads as int64. */
 function isGoInteger(value: number, shown: number | ExactNumber): boolean {
   if (!(shown instanceof ExactNumber)) return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
-  return isInt64(shown.text);
+  return parseInt64(shown.text) !== undefined;
 }
 
 function multipleOfLimit(multipleOf: number): Limit {

@@ -11,7 +11,7 @@ import {
   tooManyField,
   typeInvalidField,
 } from '@kapstan/api/errors';
-import { getOwn, isInt64, isJsonObject, notSupportedFieldOf } from '@kapstan/api/internal';
+import { getOwn, isJsonObject, notSupportedFieldOf, parseInt64 } from '@kapstan/api/internal';
 import { combinationChecks } from './combination-checks.ts';
 import { CorrelatedObject } from './correlated-object.ts';
 import { distinctErrors, ErrorCollector, joinedErrors } from './error-collector.ts';
@@ -56,7 +56,7 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
 function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
-  if (value instanceof ExactNumber) return isInt64(value.text) ? 'integer' : 'number';
+  if (value instanceof ExactNumber) return parseInt64(value.text) !== undefined ? 'integer' : 'number';
   if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
   return typeof value === 'object' ? 'object' : typeof value;
 }

@@ -2,10 +2,12 @@
 import {
   configMap,
   configMaps,
+  environment,
   type GrowthCase,
   type GrowthRequest,
   members,
   pod,
+  podOfEnv,
   pods,
   times,
 } from '../growth-case.ts';
@@ -34,8 +36,6 @@ interface Shown {
   body(n: number): object;
 }
 
-const environment = (n: number): object[] => times(n, (i) => ({ name: `E${i}`, value: 'x' }));
-
 const shown: readonly Shown[] = [
   { what: 'many members', full: 80_000, path: configMaps, body: (n) => configMap({ data: members(n, () => 'x') }) },
   {
@@ -46,7 +46,7 @@ const shown: readonly Shown[] = [
   },
   {
     ...{ what: 'many variables', full: 45_000, path: pods },
-    body: (n) => pod({ containers: [{ name: 'c', image: 'i', env: environment(n) }] }),
+    body: podOfEnv,
   },
   {
     ...{ what: 'many containers with variables', full: 250, path: pods },

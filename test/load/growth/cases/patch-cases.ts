@@ -5,7 +5,7 @@ import {
   type GrowthCase,
   type GrowthRequest,
   members,
-  pod,
+  podOfEnv,
   pods,
   times,
 } from '../growth-case.ts';
@@ -20,10 +20,7 @@ const growingPod = `${pods}/growth`;
 const largeConfigMap = (n: number) =>
   ({ method: 'POST', path: configMaps, body: configMap({ data: members(n, () => 'x') }) }) as const;
 
-const podOfEnv = (n: number): GrowthRequest => ({
-  ...{ method: 'POST', path: pods },
-  body: pod({ containers: [{ name: 'c', image: 'i', env: times(n, (i) => ({ name: `E${i}` })) }] }),
-});
+const createdPod = (n: number): GrowthRequest => ({ method: 'POST', path: pods, body: podOfEnv(n) });
 /** Env of a pod cannot change, so the answer is an error. */
 const envPatch = (container: object): GrowthRequest => ({
   ...{ method: 'PATCH', path: growingPod, contentType: strategic },
@@ -91,7 +88,7 @@ export const patchCases: readonly GrowthCase[] = [
   {
     name: 'strategic patch of $setElementOrder on many env',
     full: 20_000,
-    prepare: (n) => [podOfEnv(n)],
+    prepare: (n) => [createdPod(n)],
     request: (n) => envPatch({ '$setElementOrder/env': times(n, (i) => ({ name: `E${n - 1 - i}` })), env: [] }),
     made: [growingPod],
   },
@@ -99,21 +96,21 @@ export const patchCases: readonly GrowthCase[] = [
   {
     name: 'strategic patch of many $patch: delete',
     full: 12_000,
-    prepare: (n) => [podOfEnv(n)],
+    prepare: (n) => [createdPod(n)],
     request: (n) => envPatch({ env: times(n, (i) => ({ name: `E${i}`, $patch: 'delete' })) }),
     made: [growingPod],
   },
   {
     name: 'strategic patch that replaces many env',
     full: 20_000,
-    prepare: (n) => [podOfEnv(n)],
+    prepare: (n) => [createdPod(n)],
     request: (n) => envPatch({ env: [{ $patch: 'replace' }, ...times(n, (i) => ({ name: `F${i}` }))] }),
     made: [growingPod],
   },
   {
     name: 'strategic patch of many $retainKeys',
     full: 50_000,
-    prepare: () => [podOfEnv(1)],
+    prepare: () => [createdPod(1)],
     request: (n) => ({
       ...{ method: 'PATCH', path: growingPod, contentType: strategic },
       body: { spec: { volumes: [{ name: 'v', emptyDir: {}, $retainKeys: ['name', ...times(n, (i) => `k${i}`)] }] } },

@@ -3,10 +3,12 @@
 import {
   configMap,
   configMaps,
+  environment,
   type GrowthCase,
   type GrowthRequest,
   members,
   pod,
+  podOfEnv,
   pods,
   times,
 } from '../growth-case.ts';
@@ -35,8 +37,6 @@ const after = (name: string, { full, path, body, request }: Change): GrowthCase 
 
 /** A stored object has at most 1.5 MiB. */
 const ofPod = { path: pods, full: 45_000 };
-const podOfEnv = (n: number) => pod({ containers: [{ name: 'c', image: 'i', env: environment(n) }] });
-const environment = (n: number) => times(n, (i) => ({ name: `E${i}`, value: 'x' }));
 const podOfPorts = (n: number) =>
   pod({ containers: times(n, (i) => ({ name: `c${i}`, image: 'i', ports: [{ containerPort: 1 }] })) });
 const ofCustom = { path: customResources, full: 50_000 };

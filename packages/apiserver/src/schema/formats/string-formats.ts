@@ -1,6 +1,7 @@
 // The string formats that kube-apiserver checks in custom resources; others are ignored. Source: kube-openapi
 // validation/strfmt, default registry, and its copy of govalidator. The patterns are our own, and all are linear.
 import { isIPv4, isIPv6 } from 'node:net';
+import { parseInt64 } from '@kapstan/api/internal';
 import { isRequestUri, parseGoDuration } from '@kapstan/cel';
 import { isMailAddress } from './mail-address.ts';
 
@@ -108,16 +109,10 @@ function isDuration(text: string): boolean {
   if (parseGoDuration(text) !== undefined) return true;
   let hasTime = false;
   for (const [, amount = '', unit = ''] of text.matchAll(amounts)) {
-    if (!isInt64(amount)) return false;
+    if (parseInt64(amount) === undefined) return false;
     hasTime ||= amountUnit.test(unit);
   }
   return hasTime;
-}
-
-/** True when the number without a sign fits into 64 bits. */
-function isInt64(digits: string): boolean {
-  const significant = digits.replace(/^0+/, '');
-  return significant.length < 19 || (significant.length === 19 && significant <= '9223372036854775807');
 }
 
 function isDate(text: string): boolean {

@@ -1,7 +1,7 @@
 // Numbers of JSON as Go reads them: 64-bit integers with all digits, everything else as doubles. Used by typed-decoder.ts,
 // by the validation of values, and for converted objects.
 import { ExactNumber } from '@kapstan/api';
-import { isInt64, namesInSlices, runWhole, type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
+import { namesInSlices, parseInt64, runWhole, type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
 import { GoValueError } from './go-value-error.ts';
 
 export function isNumber(value: unknown): value is number | ExactNumber {
@@ -15,7 +15,7 @@ export function isNumber(value: unknown): value is number | ExactNumber {
 export function plainNumber(value: number | ExactNumber): number | ExactNumber {
   if (typeof value === 'number') return value;
   const nearest = Number(value.text);
-  return isInt64(value.text) && !Number.isSafeInteger(nearest) ? value : nearest;
+  return parseInt64(value.text) !== undefined && !Number.isSafeInteger(nearest) ? value : nearest;
 }
 
 /** Returns Go's error for a number that no double can hold. */

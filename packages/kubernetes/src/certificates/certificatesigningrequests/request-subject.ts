@@ -1,6 +1,6 @@
 // Reads the subject of a PKCS#10 request: organizations become a user's groups, the common name becomes its name. Used by admission. Source: crypto/x509
 // ParseCertificateRequest, crypto/x509/pkix FillFromRDNSequence of Go.
-import { contentOf, type DerValue, objectId, readAll, sequence } from './der-values.ts';
+import { contentOf, type DerValue, objectId, readAll, sequence } from '@kapstan/apiserver/internal';
 import { pemBlocks } from './pem-blocks.ts';
 
 const set = 0x31;

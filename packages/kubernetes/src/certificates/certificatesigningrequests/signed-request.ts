@@ -4,7 +4,7 @@
 
 import { createPublicKey, verify } from 'node:crypto';
 import { messageOf } from '@kapstan/api/internal';
-import { contentOf, type DerValue, objectId, readAll, sequence } from './der-values.ts';
+import { contentOf, type DerValue, objectId, readAll, sequence } from '@kapstan/apiserver/internal';
 import { pemBlocks } from './pem-blocks.ts';
 
 const bitString = 0x03;

@@ -1,5 +1,5 @@
-// Reads the values of DER as far as certificate requests need it. Used by signed-request.ts and request-subject.ts.
-// Source: encoding/asn1 of Go.
+// Reads the values of DER as far as certificates and requests for them need it. Used by certificate-extensions.ts, and by the
+// certificate requests of @kapstan/kubernetes. Source: encoding/asn1 of Go.
 
 export interface DerValue {
   readonly tag: number;

@@ -51,7 +51,7 @@ export {
   serviceAccountsGroup,
   withAuthenticatedGroup,
 } from './authn/authenticator.ts';
-export { contentOf, type DerValue, objectId, readAll, sequence } from './authn/der-values.ts';
+export { contentOf, type DerValue, objectId, readDerValues, sequence } from './authn/der-values.ts';
 export { authenticateToken } from './authn/token-authenticator.ts';
 export { unverifiedClaims } from './authn/token-claims.ts';
 export { forbiddenError, refusalReason, type SelectorTerms } from './authz/authorizer.ts';

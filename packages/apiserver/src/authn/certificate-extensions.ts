@@ -1,6 +1,6 @@
 // Reads extensions of a certificate from its DER. Node shows the extended key usage as the member keyUsage of X509Certificate, but Deno shows
 // another extension under that name, and neither shows which extensions are critical. client-verification.ts uses it.
-import { type DerValue, readAll } from './der-values.ts';
+import { type DerValue, readDerValues } from './der-values.ts';
 
 interface Extension {
   /** Object identifier as DER has it, in hexadecimal. */
@@ -56,12 +56,12 @@ function isHandled({ id, value }: Extension): boolean {
 function extensionsOf(certificate: Buffer): readonly Extension[] {
   const [signed] = partsOf(certificate);
   if (signed === undefined) throw notDer();
-  const all = readAll(signed.content).find(({ tag }) => tag === tags.extensions);
+  const all = readDerValues(signed.content).find(({ tag }) => tag === tags.extensions);
   return all === undefined ? [] : partsOf(all.content).map(extensionOf);
 }
 
 function extensionOf({ content }: DerValue): Extension {
-  const [id, ...rest] = readAll(content);
+  const [id, ...rest] = readDerValues(content);
   const value = rest.find(({ tag }) => tag === tags.bytes);
   if (id === undefined || value === undefined) throw notDer();
   const critical = rest.find(({ tag }) => tag === tags.boolean);
@@ -74,9 +74,9 @@ function extensionOf({ content }: DerValue): Extension {
 
 /** Returns the values in the first value. */
 function partsOf(der: Buffer): readonly DerValue[] {
-  const [whole] = readAll(der);
+  const [whole] = readDerValues(der);
   if (whole === undefined) throw notDer();
-  return readAll(whole.content);
+  return readDerValues(whole.content);
 }
 
 const notDer = (): TypeError => new TypeError('a certificate that is not DER');

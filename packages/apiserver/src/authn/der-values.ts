@@ -19,7 +19,7 @@ export function contentOf(value: DerValue | undefined, tag: number): Buffer {
 }
 
 /** Returns values that follow each other. Throws TypeError. */
-export function readAll(bytes: Buffer): readonly DerValue[] {
+export function readDerValues(bytes: Buffer): readonly DerValue[] {
   const values: DerValue[] = [];
   for (let at = 0; at < bytes.length; ) {
     const { start, length } = readLength(bytes, at + 1);

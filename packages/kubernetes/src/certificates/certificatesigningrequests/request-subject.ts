@@ -1,6 +1,6 @@
 // Reads the subject of a PKCS#10 request: organizations become a user's groups, the common name becomes its name. Used by admission. Source: crypto/x509
 // ParseCertificateRequest, crypto/x509/pkix FillFromRDNSequence of Go.
-import { contentOf, type DerValue, objectId, readAll, sequence } from '@kapstan/apiserver/internal';
+import { contentOf, type DerValue, objectId, readDerValues, sequence } from '@kapstan/apiserver/internal';
 import { pemBlocks } from './pem-blocks.ts';
 
 const set = 0x31;
@@ -25,12 +25,14 @@ export function requestedCommonName(request: string): string {
 function subjectTexts(request: string, wanted: string): readonly string[] {
   const [first] = pemBlocks(Buffer.from(request, 'base64').toString('latin1'));
   if (first?.type !== 'CERTIFICATE REQUEST') throw new TypeError('PEM block type must be CERTIFICATE REQUEST');
-  const [outer] = readAll(first.der);
-  const [signed] = readAll(contentOf(outer, sequence));
-  const [, subject] = readAll(contentOf(signed, sequence));
-  const attributes = readAll(contentOf(subject, sequence)).flatMap((names) => readAll(contentOf(names, set)));
+  const [outer] = readDerValues(first.der);
+  const [signed] = readDerValues(contentOf(outer, sequence));
+  const [, subject] = readDerValues(contentOf(signed, sequence));
+  const attributes = readDerValues(contentOf(subject, sequence)).flatMap((names) =>
+    readDerValues(contentOf(names, set)),
+  );
   return attributes.flatMap((attribute) => {
-    const [id, value] = readAll(contentOf(attribute, sequence));
+    const [id, value] = readDerValues(contentOf(attribute, sequence));
     return contentOf(id, objectId).toString('hex') === wanted ? textOf(value) : [];
   });
 }

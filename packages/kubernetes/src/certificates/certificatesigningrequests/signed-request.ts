@@ -4,7 +4,7 @@
 
 import { createPublicKey, verify } from 'node:crypto';
 import { messageOf } from '@kapstan/api/internal';
-import { contentOf, type DerValue, objectId, readAll, sequence } from '@kapstan/apiserver/internal';
+import { contentOf, type DerValue, objectId, readDerValues, sequence } from '@kapstan/apiserver/internal';
 import { pemBlocks } from './pem-blocks.ts';
 
 const bitString = 0x03;
@@ -41,11 +41,11 @@ export function requestFault(request: string): string | undefined {
 }
 
 function signatureFault(der: Buffer): string | undefined {
-  const [outer, ...more] = readAll(der);
+  const [outer, ...more] = readDerValues(der);
   if (more.length > 0) return 'asn1: syntax error: trailing data';
-  const [signed, algorithm, signature] = readAll(contentOf(outer, sequence));
-  const [, , key] = readAll(contentOf(signed, sequence));
-  const [id] = readAll(contentOf(algorithm, sequence));
+  const [signed, algorithm, signature] = readDerValues(contentOf(outer, sequence));
+  const [, , key] = readDerValues(contentOf(signed, sequence));
+  const [id] = readDerValues(contentOf(algorithm, sequence));
   const known = algorithms.get(contentOf(id, objectId).toString('hex'));
   if (known === undefined) return 'x509: cannot verify signature: algorithm unimplemented';
   const publicKey = createPublicKey({ key: contentIn(key), format: 'der', type: 'spki' });
